@@ -104,6 +104,8 @@ typedef struct pnb_train_opts {
     const char *word_vectors;     /* file of word vectors (GloVe, fastText or word2vec) that the
                                    * word embedding of a fresh PCME, VSE or PVSE model starts with;
                                    * NULL: words start at random */
+    const char *image_trunk;      /* .pth or safetensors file of torchvision's ResNet, which the
+                                   * trunk of such a model starts with; NULL: at random */
 
     /* objective */
     pnb_loss_opts loss;

@@ -19,6 +19,10 @@ static const char *const names[] = {"tokenizer.json",
                                     "spiece.model",
                                     "tokenizer.model",
                                     "bpe_simple_vocab_16e6.txt.gz",
+                                    "vocab.pkl",
+                                    "coco_vocab.pkl",
+                                    "cub_vocab.pkl",
+                                    "vocab.txt",
                                     preprocessor};
 
 static pnb_status copy(const char *from, const char *to, size_t *n, pnb_error *err)

@@ -8,6 +8,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "models/keys/batch_counts.h"
 #include "models/quantized_weights.h"
 
 void pnb__weights_reset(pnb__weights *w)
@@ -277,6 +278,8 @@ pnb_status pnb__weights_load(pnb__weights *w, const pnb__config *c, const pnb__r
     if (status == PNB_OK)
         status = check_unexpected(w, err);
     if (status == PNB_OK)
+        status = pnb__batch_counts_load(w, &w->layout, &w->file, err);
+    if (status == PNB_OK)
         status = take_plain_scale(w, err);
     if (status != PNB_OK)
         pnb__error_prefix(err, "%s", w->file.path);
@@ -337,12 +340,38 @@ static pnb_status view_of(const pnb__weights *w, const pnb__param *p, pnb_array_
     return pnb__param_read_bytes(p, &w->kernels, v->n_bytes, *staged, err);
 }
 
+/* a or b itself, for a layout that has them so: the file's own bits where that was one too, so that
+ * there and back is the same; else exp of our logarithm, b as it is, in f32. */
+static pnb_status plain_source(const pnb__weights *w, const pnb__weight *item, bool raw,
+                               pnb__gathered *out, pnb_error *err)
+{
+    double value = 0;
+    if (raw && w->layout.plain_scale != NULL) {
+        pnb__key_mapping plain = w->layout;
+        plain.plain_taken = false;
+        return pnb__key_mapping_gather(&plain, &w->file, &item->param, false, out, err);
+    }
+    float *number = pnb__alloc(sizeof *number);
+    if (number == NULL)
+        return pnb__fail_nomem(err, sizeof *number);
+    pnb_status status = pnb__param_read(&item->param, &w->kernels, 0, 1, &value, err);
+    *number = (float)(&item->param == w->logit_scale ? exp(value) : value);
+    out->owned = number;
+    out->view = (pnb_array_view){
+        .name = item->param.name, .dtype = PNB_F32, .data = number, .n_bytes = sizeof *number};
+    return status;
+}
+
 /* A weight for writing: `raw` takes the file's own bits (converting between layouts changes no
  * value), else those in memory, narrowed where the model was rounded to 16 bits. */
-static pnb_status source_of(const pnb__weights *w, const pnb__weight *item, bool raw,
-                            pnb__gathered *out, pnb_error *err)
+static pnb_status source_of(const pnb__weights *w, const pnb__weight *item,
+                            const pnb__key_mapping *to, bool raw, pnb__gathered *out,
+                            pnb_error *err)
 {
+    bool is_scalar = &item->param == w->logit_scale || &item->param == w->logit_bias;
     *out = (pnb__gathered){0};
+    if (is_scalar && to->plain_scale != NULL && !to->plain_taken)
+        return plain_source(w, item, raw, out, err);
     if (raw && !item->resized)
         return pnb__key_mapping_gather(&w->layout, &w->file, &item->param, false, out, err);
     pnb_status status = view_of(w, &item->param, &out->view, &out->owned, err);
@@ -351,7 +380,8 @@ static pnb_status source_of(const pnb__weights *w, const pnb__weight *item, bool
     return status == PNB_OK && narrow ? pnb__quantized_narrow(out, w->half, err) : status;
 }
 
-/* At most six arrays a weight: three parts of a packed projection, and their scales. The record of
+/* At most six arrays a weight: three parts of a packed projection, and their scales; or a running
+ * variance and its count. The record of
  * a small model and "format": "pt", which transformers asks for, go into the metadata. */
 static pnb_status write_weights(const pnb__weights *w, const pnb__key_mapping *to, bool raw,
                                 const char *path, pnb_error *err)
@@ -366,13 +396,15 @@ static pnb_status write_weights(const pnb__weights *w, const pnb__key_mapping *t
     pnb_status status =
         views == NULL || sources == NULL ? pnb__fail_nomem(err, 3 * w->n * sizeof *views) : PNB_OK;
     for (size_t i = 0; status == PNB_OK && i < w->n; i++) {
-        status = source_of(w, &w->items[i], raw, &sources[i], err);
+        status = source_of(w, &w->items[i], to, raw, &sources[i], err);
         if (status == PNB_OK)
             status = pnb__key_mapping_scatter(to, &sources[i].view, &arena, views, &n, err);
         if (status == PNB_OK && w->items[i].param.store == PNB__STORE_I8)
             status =
                 pnb__quantized_scatter_scales(w, to, &w->items[i].param, &arena, views, &n, err);
     }
+    if (status == PNB_OK)
+        status = pnb__batch_counts_scatter(w, to, &arena, views, &n, err);
     if (status == PNB_OK)
         status = pnb_safetensors_write(path, views, n, metadata, err);
     for (size_t i = 0; sources != NULL && i < w->n; i++)

@@ -30,8 +30,9 @@ typedef struct pnb__param {
     int i8_levels;      /* of STORE_I8: what the other factor of a product is rounded to */
     void *grad, *grad_store;
     bool trainable;
-    bool fixed;  /* the owner promises that data will not change: it may be packed */
-    bool mapped; /* data lies in a file map: its pages may be dropped and come again */
+    bool fixed;      /* the owner promises that data will not change: it may be packed */
+    bool mapped;     /* data lies in a file map: its pages may be dropped and come again */
+    int64_t n_moves; /* of a running buffer: batches that moved it, ever */
     /* Of the matrix (N, K) as the second factor W^T, or (K, N) as W. NULL until a graph packs it;
      * then it stays as it is, so graphs of several threads may share the weight. */
     _Atomic(const pnb__packed *) packed;

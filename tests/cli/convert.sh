@@ -56,7 +56,9 @@ check "ProLIP as ProLIP is a copy" cmp -s start/model.safetensors again/model.sa
 
 # what is refused
 want 2 convert clip --to tar --out new
-says "--to tar: must be one of open_clip|hf|prolip"
+says "--to tar: must be one of open_clip|hf|prolip|pcme"
+want 1 convert clip --to pcme --out new
+says "PCME's names are those of PCME, VSE and PVSE models, this one is a clip"
 want 2 convert clip --to hf
 says "--out DIR is missing"
 want 2 convert clip --out new

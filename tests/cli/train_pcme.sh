@@ -33,7 +33,7 @@ start, one, two = (load(p) for p in ("start/model.safetensors", "l/e/checkpoints
                                       "l/e/checkpoints/epoch_2/model.safetensors"))
 for name in start:
     trunk = name.startswith("img_enc.cnn.") or name == "txt_enc.embed.weight"
-    buffer = name.endswith(("running_mean", "running_var"))
+    buffer = name.endswith(("running_mean", "running_var", "num_batches_tracked"))
     reverse = name.endswith("weight_hh_l0_reverse")  # its gradient is 0
     assert (start[name] == one[name]) == ((trunk and not buffer) or reverse), name
     assert (one[name] == two[name]) == reverse, name
@@ -47,6 +47,49 @@ want 1 "${train[@]}" --objective pcme --name g --accum-freq 2 --max-steps 2
 says "need the whole batch in one pass"
 want 0 "${train[@]:0:5}" --model pcme-tiny --batch-size 8 --accum-freq 2 --logs l --workers 0 --objective pcme --name g \
     --override '{"embed_dim": 16, "vision_cfg": {"base": 4, "frozen_norm": true}}' --max-steps 2 -q
+
+# keys of PCME's own code, a and b themselves; there and back the same bits; a trunk from torchvision's names
+want 0 convert l/a/checkpoints/step_8 --to pcme --out released --json
+prints '"n_carried"'
+want 0 convert released --to pcme --out again -q
+check "there and back" cmp -s released/model.safetensors again/model.safetensors
+want 1 convert released --to hf --out hf
+check "the keys that torch asks for" python3 - <<'PY'
+import json, math, struct
+def arrays(path):
+    data = open(path, "rb").read()
+    n = struct.unpack("<Q", data[:8])[0]
+    head = json.loads(data[8:8 + n])
+    return {k: (v["dtype"], v["shape"], data[8 + n + v["data_offsets"][0]:8 + n + v["data_offsets"][1]])
+            for k, v in head.items() if k != "__metadata__"}
+ours, theirs = arrays("l/a/checkpoints/step_8/model.safetensors"), arrays("released/model.safetensors")
+counts = [k for k in theirs if k.endswith(".num_batches_tracked")]
+assert len(counts) == sum(k.endswith(".running_var") for k in theirs) > 8
+assert all(theirs[k] == ("I64", [], struct.pack("<q", 8)) for k in counts), theirs[counts[0]]
+assert {k: v for k, v in ours.items() if not k.startswith("logit_")} == {k: v for k, v in theirs.items() if not k.startswith("criterion.")}
+a, log_a = struct.unpack("<f", theirs["criterion.negative_scale"][2])[0], struct.unpack("<f", ours["logit_scale"][2])[0]
+assert abs(a - math.exp(log_a)) < 1e-6 * a and theirs["criterion.negative_scale"][1] == [1]
+assert theirs["criterion.shift"][2] == ours["logit_bias"][2]
+trunk = {k[len("img_enc.cnn."):]: v for k, v in ours.items() if k.startswith("img_enc.cnn.")}
+trunk["fc.bias"] = ("F32", [2], struct.pack("<2f", 1, 2))
+for path, arrays in (("trunk.safetensors", trunk), ("more.safetensors", dict(trunk, **{"layer5.0.conv1.weight": trunk["fc.bias"]}))):
+    head, body = {}, b""
+    for k, (dtype, shape, bits) in arrays.items():
+        head[k] = {"dtype": dtype, "shape": shape, "data_offsets": [len(body), len(body) + len(bits)]}
+        body += bits
+    text = json.dumps(head).encode()
+    open(path, "wb").write(struct.pack("<Q", len(text)) + text + body)
+PY
+want 0 check released
+prints "keys are there and fit"
+want 0 "${train[@]}" --objective pcme --name tr --max-steps 1 --image-trunk trunk.safetensors
+says "Image trunk: "
+want 1 "${train[@]}" --objective pcme --name ts --max-steps 1 --image-trunk more.safetensors
+says "layer5.0.conv1.weight has no place in a trunk of ResNet"
+want 1 "${train[@]}" --objective pcme --name ts --max-steps 1 --image-trunk s/test/captions.jsonl
+says "--image-trunk"
+want 1 train --train-data s/train --logs l --name ts --max-steps 1 --image-trunk trunk.safetensors
+says "model has no ResNet"
 
 # sets carry a, b and the measure
 want 0 embed --model l/a/checkpoints/step_8 --images s/test -o i.safetensors

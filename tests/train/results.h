@@ -31,4 +31,16 @@ static inline losses read_losses(const fixture *f, const char *run, const char *
     return out;
 }
 
+/* Does out.log of a run hold the words? */
+static inline bool log_holds(const fixture *f, const char *run, const char *part)
+{
+    char *path = pnb__format("%s/%s/out.log", f->logs, run), *text = NULL;
+    size_t n = 0;
+    ASSERT_OK(pnb__read_file(path, 1 << 20, &text, &n, &err));
+    bool found = strstr(text, part) != NULL;
+    pnb__free(text);
+    pnb__free(path);
+    return found;
+}
+
 #endif

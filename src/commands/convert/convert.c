@@ -50,6 +50,7 @@ static pnb_model_convert_opts model_opts(const pnb__app *app, const pnb__convert
     pnb_model_convert_opts c = {.seed = (uint64_t)app->common.seed};
     c.to = strcmp(o->to, "hf") == 0          ? PNB_LAYOUT_HF
            : strcmp(o->to, "open_clip") == 0 ? PNB_LAYOUT_OPEN_CLIP
+           : strcmp(o->to, "pcme") == 0      ? PNB_LAYOUT_PCME
                                              : PNB_LAYOUT_PROLIP;
     if (o->image_size != PNB__INT_UNSET)
         c.sizes.image_height = c.sizes.image_width = (size_t)o->image_size;
@@ -79,7 +80,7 @@ static pnb_status convert(pnb__app *app, const pnb__convert_opts *o, pnb__result
     c.preprocess_json = words;
     PNB_TRY(pnb_model_convert(app->ctx, o->dir, o->out, &c, notes, err));
     PNB_TRY(carry_all(o, knows ? &pp : NULL, &n_carried, err));
-    if (!knows)
+    if (!knows && c.to != PNB_LAYOUT_PCME) /* it is known of that family */
         pnb__warn(app, "%s does not say how pictures are prepared; neither does %s", o->dir,
                   o->out);
     if (knows && pp.resize_to > 0 && c.to == PNB_LAYOUT_OPEN_CLIP)

@@ -29,7 +29,11 @@ static bool has_tokenizer(const char *dir)
                                         "tokenizer.model",
                                         "vocab.json",
                                         "bpe_simple_vocab_16e6.txt.gz",
-                                        "bpe_simple_vocab_16e6.txt"};
+                                        "bpe_simple_vocab_16e6.txt",
+                                        "vocab.pkl",
+                                        "coco_vocab.pkl",
+                                        "cub_vocab.pkl",
+                                        "vocab.txt"};
     bool found = false;
     for (size_t i = 0; i < PNB_COUNT(names); i++)
         found |= pnb__path_has_file(dir, names[i]);

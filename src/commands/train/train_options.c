@@ -100,6 +100,9 @@ static const pnb__option options[] = {
     PNB__ROW_FILE("word-vectors", AT(job.word_vectors), "FILE",
                   "Word vectors (GloVe, fastText .vec, word2vec) that the words of a fresh PCME, "
                   "VSE or PVSE model start with"),
+    PNB__ROW_FILE("image-trunk", AT(job.image_trunk), "FILE",
+                  "torchvision's weights of the ResNet (.pth, safetensors) that a fresh PCME, VSE "
+                  "or PVSE model starts with; its classifier is passed over"),
     PNB__ROW_REAL("init-logit-scale", AT(job.init_logit_scale), "A", "Scale a of a fresh model",
                   PNB__RANGE(0.001, 1000)),
     PNB__ROW_REAL("init-logit-bias", AT(job.init_logit_bias), "B",

@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+#include "models/keys/batch_counts.h"
+
 /* What opening would read: the folder's configuration, else what the arrays tell. */
 static pnb_status read_settings(pnb__key_check *e, const char *config, pnb_error *err)
 {
@@ -50,6 +52,8 @@ static void compare_keys(const pnb__key_check *e, const pnb__weights *w, pnb__ke
     char text[320];
     for (size_t i = 0; i < pnb__weight_file_count(&e->file); i++) {
         const char *key = pnb__weight_file_at(&e->file, i)->name;
+        if (pnb__batch_count_is(w, &e->layout, key))
+            continue; /* a number that is kept, where there is one */
         if (pnb__key_mapping_ignores(&e->layout, key)) {
             snprintf(text, sizeof text, "%.200s is a buffer that nothing reads", key);
             fn(user, PNB__KEY_IGNORED, text);

@@ -345,22 +345,45 @@ done:
     return status;
 }
 
-/* A ProLIP model as ProLIP: its own configuration, which may hold tokenizer settings. */
-static pnb_status copy_prolip(const pnb_model *m, const char *out, pnb_error *err)
+/* A model under `to` names with its own configuration, which may hold tokenizer settings. */
+static pnb_status copy_model(const pnb_model *m, const pnb__key_mapping *to, const char *out,
+                             pnb_error *err)
 {
-    pnb__key_mapping to = pnb__key_mapping_of(PNB__KEY_MAPPING_PROLIP, &m->config);
     pnb_status status = pnb__make_dirs(out, err);
     char *weights = pnb__path_join(out, "model.safetensors");
     char *config = pnb__path_join(out, "config.json");
     if (status == PNB_OK && (weights == NULL || config == NULL))
         status = pnb__fail_nomem(err, 0);
     if (status == PNB_OK)
-        status = pnb__weights_write_as(&m->weights, &to, weights, err);
+        status = pnb__weights_write_as(&m->weights, to, weights, err);
     if (status == PNB_OK)
         status = pnb__write_file(config, m->config_text, strlen(m->config_text), err);
     pnb__free(weights);
     pnb__free(config);
     return status;
+}
+
+static pnb_status copy_prolip(const pnb_model *m, const char *out, pnb_error *err)
+{
+    const pnb__key_mapping to = pnb__key_mapping_of(PNB__KEY_MAPPING_PROLIP, &m->config);
+    return copy_model(m, &to, out, err);
+}
+
+/* What PCME's own code loads: model.load_state_dict takes img_enc.* and txt_enc.*, the criterion's
+ * what stands behind "criterion.". The released names, a and b themselves among them, (1) each as
+ * the criterion has them. */
+static pnb_status to_pcme(const pnb_model *m, const char *out, pnb_error *err)
+{
+    const pnb__family_calls *family = pnb__family_of(&m->config);
+    pnb__key_mapping to = pnb__family_own_keys(&m->config);
+    if (family->plain_scale_key == NULL || !family->scale_is_match)
+        return pnb__fail(err, PNB_UNSUPPORTED,
+                         "PCME's names are those of PCME, VSE and PVSE models, this one is a %s",
+                         family->name);
+    to.plain_scale = family->plain_scale_key;
+    to.plain_bias = family->plain_bias_key;
+    to.n_scale_dims = 1;
+    return copy_model(m, &to, out, err);
 }
 
 pnb_status pnb_model_convert(const pnb_ctx *ctx, const char *dir, const char *out,
@@ -374,6 +397,8 @@ pnb_status pnb_model_convert(const pnb_ctx *ctx, const char *dir, const char *ou
     bool is_prolip = m->config.family == PNB__FAMILY_PROLIP;
     if (o->to == PNB_LAYOUT_PROLIP && is_prolip)
         status = copy_prolip(m, out, err);
+    else if (o->to == PNB_LAYOUT_PCME)
+        status = to_pcme(m, out, err);
     else if (o->to == PNB_LAYOUT_PROLIP)
         status = to_prolip(m, out, o, notes, 1024, err);
     else

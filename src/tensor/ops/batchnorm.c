@@ -121,6 +121,8 @@ bool pnb__op_batchnorm_forward(pnb__tensor *t, bool recompute)
         return true;
     if (!recompute)
         g->kernels.batchnorm_moments(g->ctx, &a);
+    if (!recompute && a.running_var != NULL && !a.frozen)
+        t->in[RUNNING_VAR]->param->n_moves++;
     g->kernels.batchnorm(g->ctx, &a);
     return true;
 }

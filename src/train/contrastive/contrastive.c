@@ -217,6 +217,7 @@ static pnb_status open_contrastive(void *self, const char *checkpoint, pnb__obje
     PNB_TRY(check_unknown_token(c, err));
     PNB_TRY(list_params(c, o, err));
     PNB_TRY(pnb__contrastive_read_words(c, err));
+    PNB_TRY(pnb__contrastive_read_trunk(c, err));
     o->n_samples = pnb_dataset_size(c->train); /* of the data; an epoch may have fewer or more */
     o->validates = c->val != NULL;
     o->steps_per_epoch = c->steps_per_epoch = steps_of_epoch(c, samples_of_epoch(c));
@@ -267,6 +268,9 @@ static pnb_status announce(void *self, pnb__trainer *t, pnb_error *err)
     if (status == PNB_OK && c->n_words > 0)
         status = pnb__record_info(t, err, "Word vectors: %zu of %zu words found in %s",
                                   c->n_words_found, c->n_words, c->opts->word_vectors);
+    if (status == PNB_OK && c->n_trunk_arrays > 0)
+        status = pnb__record_info(t, err, "Image trunk: %zu arrays of %s", c->n_trunk_arrays,
+                                  c->opts->image_trunk);
     if (status == PNB_OK && c->context.n_texts > 0)
         status = pnb__record_info(
             t, err,

@@ -40,7 +40,8 @@ typedef struct pnb__contrastive {
     const pnb_model_info *info;
     pnb_tokenizer *tokenizer;
     pnb_preprocess preprocess;
-    bool is_fresh; /* the weights are new: neither resumed nor a model directory's */
+    bool is_fresh;         /* the weights are new: neither resumed nor a model directory's */
+    size_t n_trunk_arrays; /* of --image-trunk; 0: none read */
     size_t n_words,
         n_words_found;    /* of --word-vectors: all, and those the file has; 0: none read */
     pnb__context context; /* as chosen from the data; all zero: not chosen */
@@ -83,6 +84,10 @@ pnb_status pnb__contrastive_open_model(pnb__contrastive *c, const char *checkpoi
 /* opts->word_vectors into the words of a fresh model, once c->kernels are there.
  * Errors  ARG (no words, not fresh), NOT_FOUND (no word of them), those of the file */
 pnb_status pnb__contrastive_read_words(pnb__contrastive *c, pnb_error *err);
+
+/* opts->image_trunk into the ResNet of a fresh model.
+ * Errors  ARG (no ResNet, not fresh), those of the file */
+pnb_status pnb__contrastive_read_trunk(pnb__contrastive *c, pnb_error *err);
 
 /* ---- step.c ---- */
 pnb_status pnb__step_create(pnb__step_graphs **out, pnb__contrastive *c, pnb_error *err);

@@ -285,6 +285,7 @@ static const pnb__field fields[] = {
      PNB__ALSO_NONE},
     {"reinit_unc", AT(reinit_unc), NULL, PNB__FIELD_BOOL, false, PNB__ALSO_NONE},
     {"word_vectors", AT(word_vectors), NULL, PNB__FIELD_STRING, false, PNB__ALSO_NONE},
+    {"image_trunk", AT(image_trunk), NULL, PNB__FIELD_STRING, false, PNB__ALSO_NONE},
     /* of a fresh model only: a checkpoint holds what has become of them */
     {"init_logit_scale", AT(init_logit_scale), NULL, PNB__FIELD_DOUBLE, false, PNB__ALSO_NAN},
     {"init_logit_bias", AT(init_logit_bias), NULL, PNB__FIELD_DOUBLE, false, PNB__ALSO_NAN},

@@ -10,6 +10,7 @@
 #include "base/grow.h"
 #include "io/json/json.h"
 #include "models/model_defaults.h"
+#include "models/pcme/trunk_file.h"
 #include "models/pcme/word_table.h"
 #include "models/retarget.h"
 #include "penumbra/checkpoint.h"
@@ -352,6 +353,23 @@ pnb_status pnb__contrastive_read_words(pnb__contrastive *c, pnb_error *err)
                            "%s: holds none of the %zu words of the captions: is it of another "
                            "language, or in capitals?",
                            path, count.n_words);
+}
+
+/* What a fresh model's pictures are first seen by. A resumed run must not forget what it learned.
+ */
+pnb_status pnb__contrastive_read_trunk(pnb__contrastive *c, pnb_error *err)
+{
+    const char *path = c->opts->image_trunk;
+    if (path == NULL)
+        return PNB_OK;
+    if (!c->is_fresh)
+        return pnb__fail(err, PNB_ARG,
+                         "--image-trunk: a trained model has a trunk of its own: leave it out with "
+                         "--resume and model directories");
+    pnb_status status = pnb__pcme_read_trunk(c->model, path, &c->n_trunk_arrays, err);
+    if (status != PNB_OK)
+        pnb__error_prefix(err, "--image-trunk");
+    return status;
 }
 
 /* Tokenizer before model: a fresh model's vocabulary is the tokenizer's. */

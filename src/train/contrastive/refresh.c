@@ -125,6 +125,8 @@ static pnb_status average(buffers *b, const pnb__contrastive *c, pnb_loader *loa
     for (size_t i = 0; i < b->n_values; i++)
         b->sum[i] /= (double)n;
     status = move_buffers(b, &c->kernels, b->sum, true, err);
+    for (size_t i = 0; i < b->n; i++) /* update_bn counts anew, too */
+        b->params[i]->n_moves = n;
 done:
     return status;
 }

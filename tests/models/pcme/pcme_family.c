@@ -114,6 +114,80 @@ static void saved_again(void **state)
     pnb_ctx_free(ctx);
 }
 
+static void remove_model(const char *dir)
+{
+    static const char *const files[] = {"config.json", "model.safetensors"};
+    char path[160];
+    for (size_t i = 0; i < PNB_COUNT(files); i++) {
+        snprintf(path, sizeof path, "%s/%s", dir, files[i]);
+        unlink(path);
+    }
+    rmdir(dir);
+}
+
+/* The one array of a file, as it lies. */
+static void file_holds(const char *dir, const char *name, pnb_dtype dtype, const void *data,
+                       size_t n_bytes)
+{
+    char path[160];
+    pnb_safetensors *s = NULL;
+    pnb_error err = PNB_ERROR_INIT;
+    snprintf(path, sizeof path, "%s/model.safetensors", dir);
+    if (pnb_safetensors_open(&s, path, &err) != PNB_OK)
+        fail_msg("%s", err.text);
+    const pnb_array_view *a = pnb_safetensors_find(s, name);
+    if (a == NULL)
+        fail_msg("%s is not there", name);
+    assert_int_equal(a->dtype, dtype);
+    assert_int_equal(a->n_bytes, n_bytes);
+    assert_memory_equal(a->data, data, n_bytes);
+    pnb_safetensors_free(s);
+}
+
+/* Released, as safetensors, and once more: the same file; all that the criterion and torch's norms
+ * keep is there. A model trained here has the exponential of its log a. */
+static void there_and_back(void **state)
+{
+    (void)state;
+    pnb_ctx *ctx = make_ctx();
+    pnb_error err = PNB_ERROR_INIT;
+    char dir[64], out[2][64], notes[1024], path[2][160], *bytes[2];
+    size_t n[2];
+    const pnb_model_convert_opts o = {.to = PNB_LAYOUT_PCME};
+    make_folder(dir);
+    for (int i = 0; i < 2; i++) {
+        snprintf(out[i], sizeof out[i], "%s-as-pcme-%d", dir, i);
+        snprintf(path[i], sizeof path[i], "%s/model.safetensors", out[i]);
+        if (pnb_model_convert(ctx, i == 0 ? dir : out[0], out[i], &o, notes, &err) != PNB_OK ||
+            pnb__read_file(path[i], 1 << 24, &bytes[i], &n[i], &err) != PNB_OK)
+            fail_msg("%s", err.text);
+    }
+    assert_int_equal(n[0], n[1]);
+    assert_memory_equal(bytes[0], bytes[1], n[0]);
+    file_holds(out[0], "criterion.negative_scale", PNB_F32, &(const float){7.5F}, 4);
+    file_holds(out[0], "criterion.shift", PNB_F32, &(const float){2.5F}, 4);
+    file_holds(out[0], "img_enc.cnn.layer4.0.bn3.num_batches_tracked", PNB_I64, &(const int64_t){5},
+               8);
+    remove_model(out[1]);
+    pnb_model *m = NULL;
+    assert_int_equal(pnb_model_load(&m, ctx, out[0], &err), PNB_OK);
+    assert_true(fabs(pnb_model_get_info(m)->match_a - 7.5) < 1e-6);
+    pnb_model_free(m);
+    remove_model(out[0]);
+    assert_int_equal(pnb_model_init(&m, ctx, released, 7, &err), PNB_OK); /* log 5, 5 */
+    assert_int_equal(pnb_model_save(m, out[0], &err), PNB_OK);
+    assert_int_equal(pnb_model_convert(ctx, out[0], out[1], &o, notes, &err), PNB_OK);
+    file_holds(out[1], "criterion.negative_scale", PNB_F32, &(const float){5}, 4);
+    file_holds(out[1], "criterion.shift", PNB_F32, &(const float){5}, 4);
+    pnb_model_free(m);
+    for (int i = 0; i < 2; i++) {
+        remove_model(out[i]);
+        pnb__free(bytes[i]);
+    }
+    remove_folder(dir);
+    pnb_ctx_free(ctx);
+}
+
 static void refused(const char *config, const char *words)
 {
     pnb_ctx *ctx = make_ctx();
@@ -180,6 +254,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_released_file_alone), cmocka_unit_test(saved_again),
-        cmocka_unit_test(configurations), cmocka_unit_test(several_embeddings)};
+        cmocka_unit_test(there_and_back), cmocka_unit_test(configurations),
+        cmocka_unit_test(several_embeddings)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -404,6 +404,14 @@ static void rewrite(const fixture *f, const char *left_out, const pnb_array_view
     assert_int_equal(rename(path, f->file), 0);
 }
 
+static size_t count_norms(const pnb_model *m)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < m->weights.n; i++)
+        n += pnb__ends_with(m->weights.items[i].param.name, ".running_var");
+    return n;
+}
+
 static void test_files(void **state)
 {
     const fixture *f = *state;
@@ -412,7 +420,11 @@ static void test_files(void **state)
     assert_ok(pnb_model_init_json(&m, f->ctx, config, 3, err));
     assert_ok(pnb_model_save(m, f->dir, err));
     assert_ok(pnb_safetensors_open(&s, f->file, err));
-    assert_int_equal(pnb_safetensors_count(s), m->weights.n);
+    size_t n_counts = 0;
+    for (size_t i = 0; i < pnb_safetensors_count(s); i++)
+        n_counts += pnb__ends_with(pnb_safetensors_at(s, i)->name, ".num_batches_tracked");
+    assert_int_equal(n_counts, count_norms(m));
+    assert_int_equal(pnb_safetensors_count(s), m->weights.n + n_counts);
     assert_non_null(pnb_safetensors_find(s, "img_enc.cnn.layer2.1.bn3.running_mean"));
     assert_non_null(pnb_safetensors_find(s, "img_enc.cnn.layer1.0.downsample.1.weight"));
     pnb_safetensors_free(s);
@@ -427,12 +439,21 @@ static void test_files(void **state)
     pnb_model_free(m);
 }
 
-/* Counters and the classifier are passed over; what is missing, unknown or of another shape is
- * refused by its name. */
+static void refuse_count(const fixture *f, const pnb_array_view *count)
+{
+    pnb_model *bad = NULL;
+    rewrite(f, count->name, count);
+    assert_fails(pnb_model_load(&bad, f->ctx, f->dir, err), PNB_FORMAT, "counts batches");
+    assert_null(bad);
+}
+
+/* Counts of batches are kept, the classifier is passed over; what is missing, unknown or of another
+ * shape is refused by its name. */
 static void test_other_files(void **state)
 {
     const fixture *f = *state;
     pnb_model *m = NULL, *bad = NULL;
+    static const char norm[] = "visual.cnn.layer1.0.bn1.running_var";
     const int64_t count = 7;
     const float fc[3] = {1, 2, 3};
     const pnb_array_view counter = {.name = "img_enc.cnn.layer1.0.bn1.num_batches_tracked",
@@ -449,10 +470,35 @@ static void test_other_files(void **state)
     assert_ok(pnb_model_init_json(&m, f->ctx, config, 3, err));
     assert_ok(pnb_model_save(m, f->dir, err));
     pnb_model_free(m);
+    rewrite(f, counter.name, NULL); /* a file without a count is of 0 batches */
+    assert_ok(pnb_model_load(&m, f->ctx, f->dir, err));
+    assert_int_equal(pnb__model_find_param(m, norm)->n_moves, 0);
+    pnb_model_free(m);
     rewrite(f, "", &counter);
     rewrite(f, "", &classifier);
     assert_ok(pnb_model_load(&m, f->ctx, f->dir, err));
+    assert_int_equal(pnb__model_find_param(m, norm)->n_moves, 7);
+    assert_ok(pnb_model_save(m, f->dir, err)); /* and written as it came */
     pnb_model_free(m);
+    assert_ok(pnb_model_load(&m, f->ctx, f->dir, err));
+    assert_int_equal(pnb__model_find_param(m, norm)->n_moves, 7);
+    pnb_model_free(m);
+    m = NULL;
+    refuse_count(f, &(const pnb_array_view){.name = counter.name,
+                                            .dtype = PNB_I64,
+                                            .data = &(const int64_t){-1},
+                                            .n_bytes = sizeof count});
+    refuse_count(f, &(const pnb_array_view){.name = counter.name,
+                                            .dtype = PNB_F32,
+                                            .data = &(const float){3},
+                                            .n_bytes = sizeof(float)});
+    refuse_count(f, &(const pnb_array_view){.name = counter.name,
+                                            .dtype = PNB_I64,
+                                            .n_dims = 1,
+                                            .shape = {2},
+                                            .data = (const int64_t[]){1, 2},
+                                            .n_bytes = 2 * sizeof count});
+    rewrite(f, counter.name, &counter);
     other.name = "img_enc.cnn.layer5.0.conv1.weight";
     rewrite(f, "", &other);
     assert_fails(pnb_model_load(&bad, f->ctx, f->dir, err), PNB_FORMAT, other.name);

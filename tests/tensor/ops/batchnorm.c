@@ -107,6 +107,7 @@ static void check_steps(bool segments, bool training)
             expect_near(b.mean[c], want_mean[c], c);
             expect_near(b.var[c], want_var[c], c);
         }
+        assert_int_equal(b.p[1].n_moves, training ? step + 1 : 0);
     }
     end_graph();
 }

@@ -1,6 +1,6 @@
 /* What training of PCME does to its captions and starts its words with. Every run is a narrow
  * ResNet and a small GRU for an epoch of four steps. */
-#include "tests/train/fixture.h"
+#include "tests/train/results.h"
 
 #include <math.h>
 
@@ -225,17 +225,6 @@ static char *write_vectors(const fixture *f, const char *text)
     char *path = pnb__path_join(f->dir, "vectors.txt");
     ASSERT_OK(pnb__write_file(path, text, strlen(text), &err));
     return path;
-}
-
-static bool log_holds(const fixture *f, const char *run, const char *part)
-{
-    char *path = pnb__format("%s/%s/out.log", f->logs, run), *text = NULL;
-    size_t n = 0;
-    ASSERT_OK(pnb__read_file(path, 1 << 20, &text, &n, &err));
-    bool found = strstr(text, part) != NULL;
-    pnb__free(text);
-    pnb__free(path);
-    return found;
 }
 
 /* With a rate of 0 the checkpoint holds what the words started with. */
