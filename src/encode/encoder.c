@@ -11,6 +11,7 @@
 #include "base/base.h"
 #include "encode/weights_hash.h"
 #include "io/json/json.h"
+#include "models/model.h"
 #include "models/model_defaults.h"
 
 static pnb_status find_tokenizer(pnb_encoder *e, const char *dir, const char *path, pnb_error *err)
@@ -51,12 +52,12 @@ static pnb_status open_tokenizer(pnb_encoder *e, const char *dir, const char *pa
     json_t *config = NULL;
     pnb_status status;
     PNB_TRY(find_tokenizer(e, dir, path, err));
-    size_t vocab = (size_t)pnb_tokenizer_vocab_size(e->tokenizer);
-    if (vocab > e->info->text.vocab_size)
-        PNB_TRY(pnb__fail(err, PNB_SHAPE,
-                          "%s: the tokenizer has ids up to %zu, the model knows %zu; it belongs to "
-                          "another model",
-                          path != NULL ? path : dir, vocab - 1, e->info->text.vocab_size));
+    status =
+        pnb__model_check_vocabulary(e->model, (size_t)pnb_tokenizer_vocab_size(e->tokenizer), err);
+    if (status != PNB_OK) {
+        pnb__error_prefix(err, "%s", path != NULL ? path : dir);
+        return status;
+    }
     PNB_TRY(pnb__json_load_bytes(&config, text, strlen(text), dir, err));
     bool clean_assumed = false;
     const char *beside = path == NULL ? dir : pnb__path_is_dir(path) ? path : NULL;

@@ -173,6 +173,24 @@ pnb__dist pnb__model_build(pnb_model *m, pnb__side side, pnb__graph *g, const pn
     return pnb__tower_of(&m->config, side)->build(&m->weights, &m->config, g, in, unit);
 }
 
+/* A list that is shorter than the table would give words the rows of others, and nobody would see
+ * it: ids are in range. */
+pnb_status pnb__model_check_vocabulary(const pnb_model *m, size_t n_ids, pnb_error *err)
+{
+    size_t rows = m->config.vocab_size;
+    if (n_ids > rows)
+        return pnb__fail(err, PNB_SHAPE,
+                         "the tokenizer has ids up to %zu, the model knows %zu: it belongs to "
+                         "another model",
+                         n_ids - 1, rows);
+    if (n_ids < rows && pnb__family_of(&m->config)->rows_are_words)
+        return pnb__fail(err, PNB_SHAPE,
+                         "the vocabulary has %zu words, the model %zu, a row each: it belongs to "
+                         "another model",
+                         n_ids, rows);
+    return PNB_OK;
+}
+
 const pnb_ctx *pnb__model_ctx(const pnb_model *m)
 {
     return m->ctx;

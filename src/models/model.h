@@ -84,6 +84,9 @@ pnb_status pnb__model_make_trainable(pnb_model *m, pnb_error *err);
 /* After weights changed under it: drops the SHA-256 and planned encoders' derived state, reads the
  * scalars anew. Errors  IO */
 pnb_status pnb__model_weights_changed(pnb_model *m, pnb_error *err);
+/* Is a tokenizer of n_ids the model's? Rows to spare are fine, but where each is a word.
+ * Errors  SHAPE */
+pnb_status pnb__model_check_vocabulary(const pnb_model *m, size_t n_ids, pnb_error *err);
 const pnb_ctx *pnb__model_ctx(const pnb_model *m);
 pnb__real pnb__model_real(const pnb_model *m);
 

@@ -112,6 +112,9 @@ typedef struct pnb__family_calls {
     /* Where its tokenizer is to be had, in words. NULL: "the model's repository". */
     const char *(*tokenizer_source)(const pnb__config *c);
 
+    /* Rows of the text tower's table are the words of one vocabulary, none to spare. False:
+     * released tables are padded to round numbers */
+    bool rows_are_words;
     bool trains; /* contrastive training has what it needs: log-variances or points */
     /* Which weights are the pretrained parts that a first phase of training leaves alone, by their
      * name. NULL: such models have none */

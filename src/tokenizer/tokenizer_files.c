@@ -112,6 +112,8 @@ static pnb_status open_one(pnb_tokenizer **out, const char *file, const char *di
     size_t n;
     pnb_status status;
     PNB_TRY(read_unpacked(file, &bytes, &n, err));
+    if (n == 0)
+        PNB_TRY(pnb__fail(err, PNB_FORMAT, "%s is empty, it holds no tokenizer", file));
     switch (tell(file, bytes, n)) {
     case CONTENT_JSON:
         status = pnb__tok_from_json(out, bytes, n, file, dir, err);

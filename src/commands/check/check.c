@@ -12,6 +12,7 @@
 #include "base/grow.h"
 #include "commands/common/model_path.h"
 #include "models/keys/key_check.h"
+#include "models/model.h"
 
 enum { MAX_LISTED = 200 };
 
@@ -144,10 +145,9 @@ static void check_vocabulary(pnb__visit *v)
 {
     size_t vocab = (size_t)pnb_tokenizer_vocab_size(v->model.tokenizer);
     size_t table = v->model.info->text.vocab_size;
-    if (vocab > table)
-        pnb__finding_add(v, PNB__FINDING_ERROR, "tokenizer",
-                         "ids up to %zu, the model knows %zu: it belongs to another model",
-                         vocab - 1, table);
+    pnb_error err = PNB_ERROR_INIT;
+    if (pnb__model_check_vocabulary(v->model.model, vocab, &err) != PNB_OK)
+        pnb__finding_add(v, PNB__FINDING_ERROR, "tokenizer", "%s", err.text);
     else if (vocab < table)
         pnb__finding_add(v, PNB__FINDING_WARNING, "tokenizer",
                          "%zu ids for an embedding table of %zu", vocab, table);

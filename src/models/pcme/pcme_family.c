@@ -288,6 +288,7 @@ const pnb__family_calls pnb__pcme_calls = {.name = "pcme",
                                            .scale_is_match = true,
                                            .assume_pixels = assume_pixels,
                                            .tokenizer_source = tokenizer_source,
+                                           .rows_are_words = true,
                                            .trains = true,
                                            .is_trunk = is_trunk,
                                            .needs_whole_batch = needs_whole_batch};

@@ -89,14 +89,17 @@ static pnb_status open_tokenizer(pnb__contrastive *c, const char *dir, bool has_
 {
     /* --tokenizer beats the folder's own, but ids of a checkpoint are its own for ever */
     const char *path = is_resume ? dir : c->opts->tokenizer;
-    /* a configuration's folder may bring one too */
-    if (path == NULL && dir != NULL && pnb__path_has_file(dir, "tokenizer.json"))
-        path = dir;
     if (path != NULL)
         return pnb_tokenizer_load(&c->tokenizer, path, err);
+    /* a configuration's folder may bring one too */
+    pnb_status status = dir != NULL ? pnb_tokenizer_load(&c->tokenizer, dir, err) : PNB_NOT_FOUND;
+    if (status != PNB_NOT_FOUND)
+        return status;
+    if (err != NULL)
+        pnb_error_reset(err);
     if (has_weights)
         return pnb__fail(err, PNB_NOT_FOUND,
-                         "%s has no tokenizer.json: copy the model's own there or give --tokenizer",
+                         "%s has no tokenizer: copy the model's own there or give --tokenizer",
                          dir);
     return train_tokenizer(c, err);
 }
@@ -253,14 +256,10 @@ static pnb_status load_model(pnb__contrastive *c, const char *dir, bool is_resum
     const char *text = pnb_model_config_text(c->model);
     PNB_TRY(pnb__json_load_bytes(&config, text, strlen(text), dir, err));
     PNB_TRY(pnb__tokenizer_configure(c->tokenizer, config, dir, &clean_assumed, err));
-    size_t vocab = (size_t)pnb_tokenizer_vocab_size(c->tokenizer);
-    size_t rows = pnb_model_get_info(c->model)->text.vocab_size;
-    /* fewer ids than rows are fine: released models are padded to round numbers */
-    if (vocab > rows)
-        status = pnb__fail(err, PNB_SHAPE,
-                           "the tokenizer has ids up to %zu, the model in %s knows %zu: it belongs "
-                           "to another model",
-                           vocab - 1, dir, rows);
+    status =
+        pnb__model_check_vocabulary(c->model, (size_t)pnb_tokenizer_vocab_size(c->tokenizer), err);
+    if (status != PNB_OK)
+        pnb__error_prefix(err, "%s", dir);
     /* a resumed run's heads are trained already: reinit_unc has done its work */
     bool resizes = wants_other_sizes(c);
     if (status == PNB_OK && resizes && !c->opts->force_resize_pos_emb)

@@ -554,6 +554,9 @@ static void hard_data(void **state)
     char *other = pnb__format("%s/kept/checkpoints/latest", f->logs);
     o.tokenizer = other;
     ASSERT_FAILS(pnb_train(f->ctx, &o, &r, &err), PNB_SHAPE, "it belongs to another model");
+    o.model = other; /* or fewer: each word would have another one's row */
+    o.tokenizer = model;
+    ASSERT_FAILS(pnb_train(f->ctx, &o, &r, &err), PNB_SHAPE, "a row each");
     pnb__free(data);
     pnb__free(model);
     pnb__free(other);
