@@ -58,7 +58,8 @@ const char *pnb_checkpoint_format(const pnb_checkpoint *c);
 /* Key of a PyTorch file under which the state dict was found; "" when the whole file is one. */
 const char *pnb_checkpoint_root(const pnb_checkpoint *c);
 
-/* Value of a safetensors `__metadata__` key; NULL if absent. */
+/* Value of a safetensors `__metadata__` key; NULL if absent. Of a PyTorch file there is "word2idx",
+ * the words that PCME's code saves beside a model: a line each, in the order of their ids. */
 const char *pnb_checkpoint_metadata(const pnb_checkpoint *c, const char *key);
 
 /* What was tolerated while opening, as one sentence for the user; NULL if nothing. */

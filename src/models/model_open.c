@@ -11,6 +11,20 @@
 #include "models/config/config_write.h"
 #include "models/model.h"
 
+static bool has_part(const pnb__key_mapping *layout, const char *name, const pnb__weight_file *file)
+{
+    pnb__key_mapping_part at[3];
+    return pnb__key_mapping_parts(layout, name, at) > 0 &&
+           pnb__weight_file_lookup(file, at[0].key) != NULL;
+}
+
+/* Points of a family whose a and b are those of a match probability, which points have not. */
+static bool is_point_pair(const pnb__config *c)
+{
+    const pnb__family_calls *family = pnb__family_of(c);
+    return family->scale_is_match && family->image->family(c) == PNB_POINT;
+}
+
 /* A tower of the configuration that the file has no array of is not there: towers are distributed
  * alone with the whole model's configuration. Their file may keep the pair's numbers or not. A
  * projection that is not stored (CLIPVisionModel) leaves the embedding as wide as the tower. */
@@ -23,12 +37,16 @@ pnb_status pnb__config_fit(pnb__config *c, const pnb__key_mapping *layout,
         return pnb__fail(err, PNB_FORMAT,
                          "%s holds an %s tower only, its configuration describes the other one",
                          file->path, layout->vision != NULL ? "image" : "text");
-    if (!c->vision.present || !c->text.present) { /* towers alone: the pair's numbers may be gone */
-        pnb__key_mapping_part at[3];
-        pnb__key_mapping_parts(layout, "logit_scale", at);
-        c->has_logit_scale = pnb__weight_file_lookup(file, at[0].key) != NULL;
-        pnb__key_mapping_parts(layout, "logit_bias", at);
-        c->has_logit_bias = pnb__weight_file_lookup(file, at[0].key) != NULL;
+    bool is_pair = c->vision.present && c->text.present;
+    if (!is_pair || is_point_pair(c)) { /* the pair's numbers may be gone */
+        c->has_logit_scale = has_part(layout, "logit_scale", file);
+        c->has_logit_bias = has_part(layout, "logit_bias", file);
+    } else if (pnb__family_of(c)->plain_scale_key != NULL &&
+               !has_part(layout, "logit_scale", file)) {
+        return pnb__fail(err, PNB_NOT_FOUND,
+                         "%s has neither %s nor logit_scale, a of its match probability: take the "
+                         "whole checkpoint, with the criterion and not the model alone",
+                         file->path, pnb__family_of(c)->plain_scale_key);
     }
     if (!c->projection_from_file)
         return PNB_OK;

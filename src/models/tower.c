@@ -53,6 +53,13 @@ pnb_status pnb__family_config_of(pnb__config *out, json_t **root, const pnb__wei
     return *root == NULL ? PNB_OK : pnb__family_read_config(out, *root, file->path, err);
 }
 
+static const pnb__key_mapping_table *text_keys_of(const pnb__config *c)
+{
+    const pnb__family_calls *family = pnb__family_of(c);
+    bool has_own = family->point_text_keys != NULL && family->text->family(c) == PNB_POINT;
+    return has_own ? family->point_text_keys : family->text_keys;
+}
+
 pnb_status pnb__family_detect_keys(pnb__key_mapping *out, const pnb__config *c,
                                    const pnb__weight_file *file, pnb_error *err)
 {
@@ -61,7 +68,7 @@ pnb_status pnb__family_detect_keys(pnb__key_mapping *out, const pnb__config *c,
     if (family->image_keys == NULL)
         status = pnb__key_mapping_detect(out, file, err);
     else
-        status = pnb__key_mapping_choose(out, file, family->image_keys, family->text_keys, err);
+        status = pnb__key_mapping_choose(out, file, family->image_keys, text_keys_of(c), err);
     /* ours, once saved, have logit_scale like any other model */
     if (status == PNB_OK && family->plain_scale_key != NULL &&
         pnb__weight_file_lookup(file, family->plain_scale_key) != NULL) {

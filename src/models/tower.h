@@ -91,6 +91,10 @@ typedef struct pnb__family_calls {
     /* Names of the arrays in weight files. NULL: the known layouts, told by the keys. */
     const pnb__key_mapping_table *image_keys, *text_keys;
 
+    /* Names of a text tower of points, where its files have arrays that only a Gaussian one reads.
+     * NULL: as text_keys */
+    const pnb__key_mapping_table *point_text_keys;
+
     /* Arrays of a released file that hold a and b of the logits themselves, where ours are
      * "logit_scale", the logarithm of a, and "logit_bias". NULL: no file has them otherwise. */
     const char *plain_scale_key, *plain_bias_key;

@@ -5,12 +5,14 @@
  *   vocab.json + merges.txt                  Hugging Face's BPE before tokenizer.json
  *   bpe_simple_vocab_16e6.txt(.gz)           CLIP's BPE as OpenAI and open_clip ship it
  *   vocab.pkl, vocab.txt                     words of PCME and its relatives
+ *   pcme_coco.pth, model.pth, ...            the same, beside the weights that they belong to
  *
  * A single file is told by its name and, where that says nothing, by its first bytes. */
 #include <string.h>
 
 #include "io/foreign.h"
 #include "io/gzip.h"
+#include "penumbra/checkpoint.h"
 #include "tokenizer/tokenizer_json.h"
 
 #define MAX_BYTES PNB__JSON_MAX_BYTES
@@ -176,6 +178,23 @@ static const char *first_held(const char *dir, const char *const *names)
     return NULL;
 }
 
+/* The words that PCME's code saves in the file of the weights. NOT_FOUND: there is no such file, or
+ * none in it. */
+static pnb_status open_weights(pnb_tokenizer **out, const char *dir, pnb_error *err)
+{
+    char path[4096];
+    pnb_checkpoint *weights = NULL;
+    pnb_status status = pnb_checkpoint_locate(path, sizeof path, dir, NULL);
+    if (status != PNB_OK || pnb__ends_with(path, ".safetensors") || pnb__ends_with(path, ".json"))
+        return PNB_NOT_FOUND;
+    status = pnb_checkpoint_open(&weights, path, NULL);
+    const char *words = status == PNB_OK ? pnb_checkpoint_metadata(weights, "word2idx") : NULL;
+    status = words == NULL ? PNB_NOT_FOUND
+                           : pnb__tok_from_vocabulary_lines(out, words, strlen(words), path, err);
+    pnb_checkpoint_free(weights);
+    return status;
+}
+
 static pnb_status open_dir(pnb_tokenizer **out, const char *dir, pnb_error *err)
 {
     const char *name = pnb__path_has_file(dir, "tokenizer.json")
@@ -188,6 +207,11 @@ static pnb_status open_dir(pnb_tokenizer **out, const char *dir, pnb_error *err)
         name = first_held(dir, merge_names);
     if (name == NULL)
         name = first_held(dir, word_names);
+    if (name == NULL) {
+        pnb_status status = open_weights(out, dir, err);
+        if (status != PNB_NOT_FOUND)
+            return status;
+    }
     if (name == NULL)
         return pnb__fail(err, PNB_NOT_FOUND,
                          "%s/tokenizer.json: not there, nor spiece.model, tokenizer.model, "

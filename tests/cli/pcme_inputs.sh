@@ -85,6 +85,27 @@ want 0 train --objective pcme --train-data s/train --model other --batch-size 8 
 want 0 info other
 check "a list of words is a tokenizer" grep -q 'has a tokenizer  *yes' out
 
+# a released file alone: words, a and b are inside; its model without the criterion has none
+mkdir coco
+cp "$PNB_SOURCE_DIR/tests/models/pcme/data/released.pth" coco/pcme_coco.pth
+echo "a red bird with long wings on a branch ." >bird.txt
+want 0 embed --model coco --texts bird.txt -o inside.safetensors -q
+want 0 convert coco --to pcme --out as-folder -q
+want 0 embed --model as-folder --texts bird.txt -o beside.safetensors -q
+check "the words inside are those beside" python3 - <<'PY'
+import json, struct
+def arrays(path):
+    data = open(path, "rb").read()
+    n = struct.unpack("<Q", data[:8])[0]
+    return {k: data[8 + n + v["data_offsets"][0]:8 + n + v["data_offsets"][1]]
+            for k, v in json.loads(data[8:8 + n]).items() if k in ("mean", "log_var")}
+inside, beside = arrays("inside.safetensors"), arrays("beside.safetensors")
+assert len(inside) == 2 and inside == beside
+PY
+want 0 check as-folder
+prints "all 128 keys are there and fit"
+want 0 train --objective pcme --train-data s/train --model coco --batch-size 2 --logs l --workers 0 --name coco --max-steps 1 -q
+
 # word vectors: a line of another width, a word that is no number, nothing
 vectors() { # TEXT MESSAGE
     printf "$1" >vectors.txt

@@ -38,6 +38,14 @@ static void the_first_of_a_folder(void **state)
     size_t n = put_model(model, sizeof model);
     static const char other[] = "#version\nc d\n";
     scratch_clear(s);
+    char *weights = NULL; /* PCME's, with words beside the model */
+    size_t n_weights = 0;
+    assert_int_equal(pnb__read_file(PNB_SOURCE_DIR "/tests/models/pcme/data/released.pth", 1 << 20,
+                                    &weights, &n_weights, NULL),
+                     PNB_OK);
+    scratch_file(s, "model.pth", weights, n_weights);
+    pnb__free(weights);
+    expect_found(s->dir, "beak");
     scratch_file(s, "vocab.txt", "line\n", 5);
     expect_found(s->dir, "line");
     scratch_file(s, "vocab.pkl", PICKLE, sizeof PICKLE - 1);
@@ -90,6 +98,7 @@ static void faults_are_named(void **state)
         {"a.gz", "\x1F\x8B\x08\x00 not gzip", PNB_FORMAT, "gzip"},
         {"a.gz", "\x1F\x8B", PNB_FORMAT, "gzip"},
         {"README", "some words", PNB_FORMAT, "no tokenizer"},
+        {"vocab.txt", "", PNB_FORMAT, "is empty"},
         {"vocab.json", "{\"a\": 0}", PNB_FORMAT, "model"},
     };
     for (size_t i = 0; i < PNB_COUNT(cases); i++) {
@@ -104,6 +113,7 @@ static void faults_are_named(void **state)
     pnb_error err = PNB_ERROR_INIT;
     assert_failed(pnb_tokenizer_load(&tok, s->dir, &err), &err, PNB_NOT_FOUND, "merges.txt");
     scratch_clear(s);
+    scratch_file(s, "model.pth", "damaged", 7); /* no weights, no words */
     err = (pnb_error)PNB_ERROR_INIT;
     assert_failed(pnb_tokenizer_load(&tok, s->dir, &err), &err, PNB_NOT_FOUND, "spiece.model");
 }

@@ -14,6 +14,7 @@
 #include "io/json/json.h"
 #include "penumbra/image.h"
 #include "penumbra/model.h"
+#include "penumbra/tokenizer.h"
 
 /* The value of preprocess_cfg, allocated; NULL when out of memory. */
 static char *open_clip_words(const pnb_preprocess *pp)
@@ -35,11 +36,32 @@ static char *open_clip_words(const pnb_preprocess *pp)
     return b.data;
 }
 
+/* A vocabulary that was saved inside the weights goes beside them: the one that the old folder has
+ * and the new one lacks. */
+static pnb_status carry_words(const pnb__convert_opts *o, size_t *n, pnb_error *err)
+{
+    pnb_tokenizer *words = NULL;
+    char *path = pnb__path_join(o->out, "tokenizer.json");
+    if (path == NULL)
+        return pnb__fail_nomem(err, strlen(o->out));
+    pnb_status status = PNB_OK;
+    bool is_there = pnb_tokenizer_load(&words, o->out, NULL) != PNB_NOT_FOUND;
+    if (!is_there && pnb_tokenizer_load(&words, o->dir, NULL) == PNB_OK) {
+        status = pnb_tokenizer_save(words, path, err);
+        *n += status == PNB_OK;
+    }
+    pnb_tokenizer_free(words);
+    pnb__free(path);
+    return status;
+}
+
 static pnb_status carry_all(const pnb__convert_opts *o, const pnb_preprocess *pp, size_t *n,
                             pnb_error *err)
 {
     bool resized = o->image_size != PNB__INT_UNSET; /* the old file would contradict the model */
     pnb_status status = pnb__model_files_copy(o->dir, o->out, !resized, n, err);
+    if (status == PNB_OK)
+        status = carry_words(o, n, err);
     if (status == PNB_OK && pp != NULL && (resized || strcmp(o->to, "open_clip") != 0))
         status = pnb__model_files_add_preprocess(o->out, pp, err);
     return status;

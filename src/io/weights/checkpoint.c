@@ -307,7 +307,9 @@ const char *pnb_checkpoint_root(const pnb_checkpoint *c)
 
 const char *pnb_checkpoint_metadata(const pnb_checkpoint *c, const char *key)
 {
-    return c->st != NULL ? pnb_safetensors_metadata(c->st, key) : NULL;
+    if (c->st != NULL)
+        return pnb_safetensors_metadata(c->st, key);
+    return strcmp(key, "word2idx") == 0 ? c->shards[0].file.words : NULL;
 }
 
 const char *pnb_checkpoint_warning(const pnb_checkpoint *c)
@@ -343,6 +345,9 @@ static const char *const folder_names[] = {
     "pytorch_model.pth",
     "model.pth",
     "model.pt",
+    "pcme_coco.pth", /* as released, and as PCME's code calls its last epoch's */
+    "pcme_cutmix_coco.pth",
+    "model_last.pth",
 };
 
 pnb_status pnb_checkpoint_locate(char *path, size_t size, const char *dir, pnb_error *err)

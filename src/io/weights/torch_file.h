@@ -12,6 +12,7 @@ typedef struct pnb__torch_file {
     size_t n_owned;
     const char *root;   /* key of the state dict, "" for the whole file */
     const char *format; /* as pnb_checkpoint_format */
+    const char *words;  /* of "word2idx" beside "model", a line each; in the arena, or NULL */
     size_t n_trailing;  /* bytes after the last storage of the layout before 1.6 */
     size_t n_unnamed;   /* tensors inside lists of the state dict, which have no name */
 } pnb__torch_file;

@@ -296,6 +296,45 @@ static pnb_status walk_criterion(walk *w, const pnb__pk_value *top)
     return status;
 }
 
+/* {word: id}, the ids 0 to n - 1 once each, as the rows of an embedding are; else no word. */
+static const pnb__pk_value **words_by_id(walk *w, const pnb__pk_value *dict, size_t *n_bytes)
+{
+    size_t n = dict->u.list.n / 2;
+    const pnb__pk_value **words = pnb__arena_alloc(w->job->arena, (n + 1) * sizeof(void *));
+    for (size_t i = 0; i < n && words != NULL; i++) {
+        const pnb__pk_value *word = dict->u.list.items[2 * i], *id = dict->u.list.items[2 * i + 1];
+        bool fits = word->kind == PNB__PK_STR && id->kind == PNB__PK_INT && id->u.integer >= 0 &&
+                    (size_t)id->u.integer < n && words[id->u.integer] == NULL &&
+                    word->u.text.n > 0 && memchr(word->u.text.data, '\n', word->u.text.n) == NULL;
+        if (!fits)
+            return NULL;
+        words[id->u.integer] = word;
+        *n_bytes += word->u.text.n + 1;
+    }
+    return words;
+}
+
+/* The vocabulary that PCME's code saves with a model, so that a released file is enough. One that
+ * is no list of words is nobody's, and left alone. */
+static void take_words(walk *w, const pnb__pk_value *top)
+{
+    const pnb__pk_value *v = pnb__pk_get(top, "word2idx");
+    const pnb__pk_value *dict = v != NULL ? dict_of(v) : NULL;
+    size_t n_bytes = 0, at = 0;
+    if (dict == NULL || dict->u.list.n / 2 > MAX_VISITS)
+        return;
+    const pnb__pk_value **words = words_by_id(w, dict, &n_bytes);
+    char *text = words != NULL ? pnb__arena_alloc(w->job->arena, n_bytes + 1) : NULL;
+    for (size_t i = 0; text != NULL && i < dict->u.list.n / 2; i++) {
+        memcpy(text + at, words[i]->u.text.data, words[i]->u.text.n);
+        at += words[i]->u.text.n;
+        text[at++] = '\n';
+    }
+    if (text != NULL)
+        text[at] = '\0';
+    w->job->file->words = text;
+}
+
 pnb_status pnb__torch_views(pnb__torch_job *job, const pnb__pk_value *root)
 {
     walk w = {.job = job};
@@ -310,14 +349,17 @@ pnb_status pnb__torch_views(pnb__torch_job *job, const pnb__pk_value *root)
                          "\"state_dict\", \"model_state_dict\" or \"model\"",
                          job->where);
     pnb_status status = walk_dict(&w, dict, 0);
+    if (status == PNB_OK) /* before names that DataParallel has not made */
+        strip_module(job->file);
     if (status == PNB_OK && strcmp(job->file->root, "model") == 0)
         status = walk_criterion(&w, root);
+    if (status == PNB_OK && strcmp(job->file->root, "model") == 0)
+        take_words(&w, root);
     pnb__buf_reset(&w.name);
     if (status != PNB_OK)
         return status;
     if (job->file->n == 0)
         return pnb__fail(job->err, PNB_FORMAT, "%s: no tensor with a name in its %s%s", job->where,
                          *job->file->root ? "dict " : "dict", job->file->root);
-    strip_module(job->file);
     return PNB_OK;
 }

@@ -135,5 +135,9 @@ pnb__dist pnb__pcme_dist(const pnb__pcme_embedding *e)
 
 static const pnb__key_rule image_rules[] = {{"visual.*", "img_enc.*", PNB__KEY_WHOLE}};
 static const pnb__key_rule text_rules[] = {{"text.*", "txt_enc.*", PNB__KEY_WHOLE}};
+static const pnb__key_rule point_text_rules[] = {{NULL, "txt_enc.uncertain_net.*", PNB__KEY_WHOLE},
+                                                 {"text.*", "txt_enc.*", PNB__KEY_WHOLE}};
 const pnb__key_mapping_table pnb__pcme_image_keys = {"PCME", image_rules, PNB_COUNT(image_rules)};
 const pnb__key_mapping_table pnb__pcme_text_keys = {"PCME", text_rules, PNB_COUNT(text_rules)};
+const pnb__key_mapping_table pnb__pcme_point_text_keys = {"PCME", point_text_rules,
+                                                          PNB_COUNT(point_text_rules)};

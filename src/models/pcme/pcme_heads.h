@@ -43,5 +43,7 @@ json_t *pnb__pcme_config_of(const pnb__weight_file *file);
 /* Names of the arrays in the released files: "img_enc.cnn.*", "img_enc.fc.*", "txt_enc.rnn.*", ...
  * behind whose prefixes the names are our own. */
 extern const pnb__key_mapping_table pnb__pcme_image_keys, pnb__pcme_text_keys;
+/* Without uncertainty: the reference's text encoder has its uncertain_net all the same. */
+extern const pnb__key_mapping_table pnb__pcme_point_text_keys;
 
 #endif

@@ -4,7 +4,7 @@
  *     img_enc.cnn.conv1.weight (base,3,7,7)      layerS.N.*: blocks of stage S; conv3: bottlenecks
  *     img_enc.fc.weight (D,C)                    txt_enc.embed.weight (V,word_dim)
  *     img_enc.pie_net.attention.w_2 (K,C/2)      there with attention
- *     img_enc.uncertain_net.fc.weight            there with uncertainty
+ *     img_enc.uncertain_net.fc.weight            there with uncertainty; txt_enc's always is
  * Pictures of 224 and texts of 64 tokens are what the shapes cannot tell: the released crop, and
  * more than any caption of COCO or CUB. */
 #include <stdio.h>

@@ -185,6 +185,52 @@ static void the_prefix_of_parallel_training_goes(void **state)
     }
 }
 
+/* {"model": {"module.a": T}, "criterion": {"negative_scale": T, "shift": T}, "word2idx": words}, as
+ * PCME's code saves it: the criterion stands behind no "module.", words come in order of their ids,
+ * or not at all. */
+static void beside_the_model(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *word[3];
+        int64_t id[3];
+        const char *want;
+    } cases[] = {{{"two", "<pad>", "one"}, {2, 0, 1}, "<pad>\none\ntwo\n"},
+                 {{"two", "<pad>", "one"}, {3, 0, 1}, NULL},
+                 {{"two", "<pad>", "one"}, {1, 0, 1}, NULL},
+                 {{"two", "<pad>", "one"}, {-1, 0, 1}, NULL},
+                 {{"t\nwo", "<pad>", "one"}, {2, 0, 1}, NULL},
+                 {{"", "<pad>", "one"}, {2, 0, 1}, NULL}};
+    pnb__pk_value a = text("module.a"), scale = text("negative_scale"), shift = text("shift");
+    pnb__pk_value keys[3] = {text("model"), text("criterion"), text("word2idx")};
+    pnb__pk_value model = list_of(PNB__PK_DICT, (pnb__pk_value *[]){&a, &TENSOR}, 2);
+    pnb__pk_value criterion =
+        list_of(PNB__PK_DICT, (pnb__pk_value *[]){&scale, &TENSOR, &shift, &TENSOR}, 4);
+    for (size_t i = 0; i < PNB_COUNT(cases); i++) {
+        pnb__pk_value words[3], ids[3];
+        for (int k = 0; k < 3; k++) {
+            words[k] = text(cases[i].word[k]);
+            ids[k] = (pnb__pk_value){.kind = PNB__PK_INT, .u.integer = cases[i].id[k]};
+        }
+        pnb__pk_value dict = list_of(
+            PNB__PK_DICT,
+            (pnb__pk_value *[]){&words[0], &ids[0], &words[1], &ids[1], &words[2], &ids[2]}, 6);
+        pnb__pk_value root = list_of(
+            PNB__PK_DICT,
+            (pnb__pk_value *[]){&keys[0], &model, &keys[1], &criterion, &keys[2], &dict}, 6);
+        viewed v;
+        view(&v, &root);
+        assert_ok(v.status, &v.err);
+        assert_int_equal(v.file.n, 3);
+        assert_string_equal(v.file.views[0].name, "a");
+        assert_string_equal(v.file.views[1].name, "criterion.negative_scale");
+        assert_true((v.file.words == NULL) == (cases[i].want == NULL));
+        if (cases[i].want != NULL)
+            assert_string_equal(v.file.words, cases[i].want);
+        unview(&v);
+    }
+}
+
 /* Every third value of a transposed view is copied, once, and counted. */
 static void strided_tensors_are_gathered(void **state)
 {
@@ -267,6 +313,7 @@ int main(void)
         cmocka_unit_test(tensors_are_mapped_and_shared),
         cmocka_unit_test(nested_names),
         cmocka_unit_test(the_prefix_of_parallel_training_goes),
+        cmocka_unit_test(beside_the_model),
         cmocka_unit_test(strided_tensors_are_gathered),
         cmocka_unit_test(a_bare_tensor),
         cmocka_unit_test(trees_that_hold_nothing),

@@ -1,8 +1,8 @@
 /* PCME as a family: configurations that are read and refused, a released file that comes alone,
  * sets of several embeddings. tests/models/pcme/data/released.pth holds what
  * `init --seed 7` makes of the configuration below, saved by torch 1.13 in the format of torch 1.2
- * as {"model": .., "criterion": {"shift": [2.5], "negative_scale": [7.5]}, ..}, with torchvision's
- * counters of batches. */
+ * as {"model": .., "criterion": {"shift": [2.5], "negative_scale": [7.5]}, "word2idx": .., ..},
+ * with torchvision's counters of batches. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -188,6 +188,60 @@ static void there_and_back(void **state)
     pnb_ctx_free(ctx);
 }
 
+/* The released arrays as safetensors, without those that begin with `left_out` or hold `part`. */
+static void write_variant(const char *dir, const char *left_out, const char *part)
+{
+    pnb_checkpoint *c = NULL;
+    pnb_array_view views[256];
+    size_t n = 0;
+    char path[160];
+    pnb_error err = PNB_ERROR_INIT;
+    if (pnb_checkpoint_open(&c, PNB_SOURCE_DIR "/tests/models/pcme/data/released.pth", &err) !=
+        PNB_OK)
+        fail_msg("%s", err.text);
+    for (size_t i = 0; i < pnb_checkpoint_count(c); i++) {
+        const pnb_array_view *a = pnb_checkpoint_at(c, i);
+        if (!pnb__starts_with(a->name, left_out) && strstr(a->name, part) == NULL)
+            views[n++] = *a;
+    }
+    snprintf(path, sizeof path, "%s/model.safetensors", dir);
+    if (pnb_safetensors_write(path, views, n, NULL, &err) != PNB_OK)
+        fail_msg("%s", err.text);
+    pnb_checkpoint_free(c);
+}
+
+/* PCME's code without uncertainty: its text encoder has an uncertain_net that nothing reads, and no
+ * criterion of a match probability. A Gaussian model without one could not be compared. */
+static void other_models_of_its_code(void **state)
+{
+    (void)state;
+    static const char image_net[] = "img_enc.uncertain_net.";
+    static const char *const parts[] = {"criterion.", "uncertain_net.", "none"};
+    pnb_ctx *ctx = make_ctx();
+    pnb_error err = PNB_ERROR_INIT;
+    char dir[64] = "/tmp/pnb-pcme-XXXXXX";
+    pnb_model *m = NULL;
+    assert_non_null(mkdtemp(dir));
+    for (size_t i = 0; i < PNB_COUNT(parts); i++) {
+        write_variant(dir, image_net, parts[i]);
+        if (pnb_model_load(&m, ctx, dir, &err) != PNB_OK)
+            fail_msg("%s", err.text);
+        const pnb_model_info *info = pnb_model_get_info(m);
+        assert_true(!info->is_probabilistic && isnan(info->match_a));
+        assert_null(pnb__model_find_param(m, "text.uncertain_net.fc.weight"));
+        pnb_model_free(m);
+    }
+    write_variant(dir, "criterion.", "none");
+    assert_int_equal(pnb_model_load(&m, ctx, dir, &err), PNB_NOT_FOUND);
+    assert_non_null(strstr(err.text, "take the whole checkpoint, with the criterion"));
+    pnb_error_reset(&err);
+    write_variant(dir, "txt_enc.uncertain_net.", "none");
+    assert_int_equal(pnb_model_load(&m, ctx, dir, &err), PNB_NOT_FOUND);
+    assert_non_null(strstr(err.text, "txt_enc.uncertain_net"));
+    remove_model(dir);
+    pnb_ctx_free(ctx);
+}
+
 static void refused(const char *config, const char *words)
 {
     pnb_ctx *ctx = make_ctx();
@@ -254,7 +308,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_released_file_alone), cmocka_unit_test(saved_again),
-        cmocka_unit_test(there_and_back), cmocka_unit_test(configurations),
-        cmocka_unit_test(several_embeddings)};
+        cmocka_unit_test(there_and_back),        cmocka_unit_test(other_models_of_its_code),
+        cmocka_unit_test(configurations),        cmocka_unit_test(several_embeddings)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
