@@ -7,15 +7,17 @@
 #ifndef PENUMBRA_PENUMBRA_H
 #define PENUMBRA_PENUMBRA_H
 
-#include "penumbra/adapt.h"      /* distributions from the embeddings of a frozen model */
-#include "penumbra/ambiguous.h"  /* embeddings of known ambiguity */
-#include "penumbra/bootstrap.h"  /* intervals by resampling */
-#include "penumbra/calibrate.h"  /* the probability that a pair matches; conformal lists */
-#include "penumbra/checkpoint.h" /* arrays of PyTorch and safetensors files, one file or shards */
-#include "penumbra/classify.h"   /* zero-shot classes by prompts */
-#include "penumbra/coco.h"       /* COCO 1K and 5K, CxC and ECCV Caption in one table */
-#include "penumbra/ctx.h"        /* threads, device, log hook */
-#include "penumbra/dataset.h"    /* samples of folders, archives and tables; loading batches */
+#include "penumbra/adapt.h"        /* distributions from the embeddings of a frozen model */
+#include "penumbra/ambiguous.h"    /* embeddings of known ambiguity */
+#include "penumbra/attack.h"       /* the change of an input that does the most harm */
+#include "penumbra/bootstrap.h"    /* intervals by resampling */
+#include "penumbra/calibrate.h"    /* the probability that a pair matches; conformal lists */
+#include "penumbra/checkpoint.h"   /* arrays of PyTorch and safetensors files, one file or shards */
+#include "penumbra/class_scores.h" /* F1, worst groups, averages of suites */
+#include "penumbra/classify.h"     /* zero-shot classes by prompts */
+#include "penumbra/coco.h"         /* COCO 1K and 5K, CxC and ECCV Caption in one table */
+#include "penumbra/ctx.h"          /* threads, device, log hook */
+#include "penumbra/dataset.h"      /* samples of folders, archives and tables; loading batches */
 #include "penumbra/distributions.h"    /* densities of the distributions */
 #include "penumbra/dtype.h"            /* element types of arrays */
 #include "penumbra/duplicates.h"       /* near-duplicates of a set */

@@ -28,29 +28,29 @@ static pnb_status load_one(const pnb_encoder *encoder, const pnb__image_inputs *
     return status;
 }
 
-pnb_status pnb__pixels_load(const pnb_encoder *encoder, const pnb__image_inputs *images,
-                            size_t limit, const pnb_encode_opts *opts, pnb__pixel_set *out,
-                            pnb_error *err)
+pnb_status pnb__pixels_load_these(const pnb_encoder *encoder, const pnb__image_inputs *images,
+                                  const size_t *input, size_t n, const pnb_encode_opts *opts,
+                                  pnb__pixel_set *out, pnb_error *err)
 {
-    size_t total = pnb__image_inputs_count(images), n = PNB_MIN(total, limit);
     char name[512];
     *out = (pnb__pixel_set){0};
     out->items = pnb__alloc_zero(PNB_MAX(n, (size_t)1), sizeof *out->items);
     out->names = pnb__alloc_zero(PNB_MAX(n, (size_t)1), sizeof *out->names);
-    if (out->items == NULL || out->names == NULL)
+    out->input = pnb__alloc_zero(PNB_MAX(n, (size_t)1), sizeof *out->input);
+    if (out->items == NULL || out->names == NULL || out->input == NULL)
         return pnb__fail_nomem(err, n * sizeof *out->items);
     for (size_t i = 0; i < n; i++) {
-        size_t source = (size_t)((double)i * (double)total / (double)n);
         pnb_error why = PNB_ERROR_INIT;
-        pnb_status status = pnb__image_inputs_name(images, source, name, sizeof name, &why);
+        pnb_status status = pnb__image_inputs_name(images, input[i], name, sizeof name, &why);
         if (status == PNB_OK)
-            status = load_one(encoder, images, source, opts->exif, &out->items[out->n], &why);
+            status = load_one(encoder, images, input[i], opts->exif, &out->items[out->n], &why);
         if (status == PNB_NOMEM)
             return pnb__fail(err, status, "%s", why.text);
         if (status != PNB_OK) {
             opts->skipped(opts->skipped_user, name, why.text);
             continue;
         }
+        out->input[out->n] = input[i];
         out->names[out->n++] = pnb__strdup(name);
         if (out->names[out->n - 1] == NULL)
             return pnb__fail_nomem(err, strlen(name));
@@ -58,6 +58,22 @@ pnb_status pnb__pixels_load(const pnb_encoder *encoder, const pnb__image_inputs 
     if (out->n == 0)
         return pnb__fail(err, PNB_NOT_FOUND, "none of %zu pictures could be read", n);
     return PNB_OK;
+}
+
+pnb_status pnb__pixels_load(const pnb_encoder *encoder, const pnb__image_inputs *images,
+                            size_t limit, const pnb_encode_opts *opts, pnb__pixel_set *out,
+                            pnb_error *err)
+{
+    size_t total = pnb__image_inputs_count(images), n = PNB_MIN(total, limit);
+    size_t *input = pnb__alloc_array(PNB_MAX(n, (size_t)1), sizeof *input);
+    *out = (pnb__pixel_set){0};
+    if (input == NULL)
+        return pnb__fail_nomem(err, n * sizeof *input);
+    for (size_t i = 0; i < n; i++)
+        input[i] = (size_t)((double)i * (double)total / (double)n);
+    pnb_status status = pnb__pixels_load_these(encoder, images, input, n, opts, out, err);
+    pnb__free(input);
+    return status;
 }
 
 void pnb__pixels_reset(pnb__pixel_set *set)
@@ -68,6 +84,7 @@ void pnb__pixels_reset(pnb__pixel_set *set)
     }
     pnb__free(set->items);
     pnb__free(set->names);
+    pnb__free(set->input);
     *set = (pnb__pixel_set){0};
 }
 

@@ -13,6 +13,7 @@
 typedef struct pnb__pixel_set {
     pnb_image *items;
     char **names;
+    size_t *input; /* [n] its number in the source */
     size_t n;
 } pnb__pixel_set;
 
@@ -21,6 +22,10 @@ typedef struct pnb__pixel_set {
 pnb_status pnb__pixels_load(const pnb_encoder *encoder, const pnb__image_inputs *images,
                             size_t limit, const pnb_encode_opts *opts, pnb__pixel_set *out,
                             pnb_error *err);
+/* The inputs of these numbers instead. */
+pnb_status pnb__pixels_load_these(const pnb_encoder *encoder, const pnb__image_inputs *images,
+                                  const size_t *input, size_t n, const pnb_encode_opts *opts,
+                                  pnb__pixel_set *out, pnb_error *err);
 void pnb__pixels_reset(pnb__pixel_set *set);
 
 /* 255 * mean of the preprocessing: what the encoder sees as zero. */

@@ -11,7 +11,8 @@
 pnb__tensor *pnb__conv_norm_apply(pnb__graph *g, const pnb__conv_norm *c, pnb__tensor *x,
                                   const pnb__conv_norm_opts *opts)
 {
-    bool training = pnb__graph_has_grad(g) && !opts->frozen && c->w->trainable && !c->mean->fixed;
+    bool training = pnb__graph_has_grad(g) && !pnb__graph_is_frozen(g) && !opts->frozen &&
+                    c->w->trainable && !c->mean->fixed;
     pnb__batchnorm_opts norm = {.w = pnb__param_tensor(g, c->w),
                                 .b = pnb__param_tensor(g, c->b),
                                 .running_mean = pnb__param_tensor(g, c->mean),

@@ -51,6 +51,16 @@ bool pnb__graph_has_grad(const pnb__graph *g)
     return g->with_grad;
 }
 
+void pnb__graph_freeze(pnb__graph *g)
+{
+    g->is_frozen = true;
+}
+
+bool pnb__graph_is_frozen(const pnb__graph *g)
+{
+    return g->is_frozen;
+}
+
 void pnb__graph_set_checkpointing(pnb__graph *g, bool on)
 {
     g->checkpointing = on;
@@ -209,7 +219,7 @@ pnb__tensor *pnb__param_tensor(pnb__graph *g, pnb__param *p)
     if (t == NULL)
         return NULL;
     t->param = p;
-    t->wants_grad = p->trainable;
+    t->wants_grad = p->trainable && !g->is_frozen;
     pnb__set_shape(t, p->n_dims, p->shape);
     return t;
 }

@@ -74,6 +74,11 @@ pnb_status pnb__graph_create(pnb__graph **out, const pnb_ctx *ctx, pnb__real rea
                              pnb_error *err);
 void pnb__graph_free(pnb__graph *g);
 bool pnb__graph_has_grad(const pnb__graph *g);
+/* From now on weights that join the graph get no gradient, whether they are trained elsewhere or
+ * not: what is wanted is that of inputs (pixels). Before building; normalisation by batches ends
+ * with it. */
+void pnb__graph_freeze(pnb__graph *g);
+bool pnb__graph_is_frozen(const pnb__graph *g);
 /* Keeps t's value readable after a run. */
 void pnb__keep(pnb__tensor *t);
 /* Keeps t's gradient readable after a run (tests, gradient of inputs). */
@@ -100,7 +105,7 @@ void pnb__segment_end(pnb__graph *g, size_t begin, const pnb__tensor *result);
 
 /* ---- leaves ---- */
 pnb__tensor *pnb__input(pnb__graph *g, pnb__kind kind, int n_dims, const size_t *shape);
-/* An input whose gradient is wanted (tests, frozen-feature adapters). */
+/* An input whose gradient is wanted (pixels that are attacked, losses of their own graph). */
 pnb__tensor *pnb__input_with_grad(pnb__graph *g, int n_dims, const size_t *shape);
 pnb__tensor *pnb__param_tensor(pnb__graph *g, pnb__param *p); /* same tensor for the same p */
 pnb__tensor *pnb__constant(pnb__graph *g, double value);      /* shape () */

@@ -135,19 +135,25 @@ static void test_blocks(void **state)
 
 /* ---- when training moves the buffers ---- */
 
-static bool moves(bool with_grad, bool frozen, bool fixed, bool trainable)
+typedef struct use {
+    bool with_grad, frozen, fixed, trainable, pixels;
+} use;
+
+static bool moves(use u)
 {
     weights w;
     pnb__residual r = block_of(&w, true, 3, 2);
     for (int i = 0; i < MAX_CONVS; i++)
         for (int k = 0; k < 5; k++) {
-            w.params[i][k].fixed = fixed;
-            w.params[i][k].trainable = trainable && k < 3;
+            w.params[i][k].fixed = u.fixed;
+            w.params[i][k].trainable = u.trainable && k < 3;
         }
     double before[MAX_CONVS][4][8];
     memcpy(before, w.norm, sizeof before);
-    begin_graph(PNB__F64, with_grad);
-    pnb__tensor *y = pnb__residual_apply(g, &r, IN(B, H, H, 3), frozen);
+    begin_graph(PNB__F64, u.with_grad);
+    if (u.pixels)
+        pnb__graph_freeze(g);
+    pnb__tensor *y = pnb__residual_apply(g, &r, IN(B, H, H, 3), u.frozen);
     pnb__tensor *loss = pnb__sum(y, PNB__ALL_AXES);
     pnb__keep(loss);
     assert_int_equal(pnb__graph_plan(g, loss, NULL), PNB_OK);
@@ -160,7 +166,7 @@ static bool moves(bool with_grad, bool frozen, bool fixed, bool trainable)
         assert_memory_equal(w.norm[i][1], before[i][1], n_bytes);
         n_moved += memcmp(w.norm[i][2], before[i][2], n_bytes) != 0;
         n_moved += memcmp(w.norm[i][3], before[i][3], n_bytes) != 0;
-        if (fixed)
+        if (u.fixed)
             for (int k = 0; k < 5; k++)
                 pnb__param_unpack(&w.params[i][k], &g->kernels);
     }
@@ -172,11 +178,13 @@ static bool moves(bool with_grad, bool frozen, bool fixed, bool trainable)
 static void test_training(void **state)
 {
     (void)state;
-    assert_true(moves(true, false, false, true));
-    assert_false(moves(false, false, false, true)); /* no gradients: encoding */
-    assert_false(moves(true, true, false, true));   /* frozen */
-    assert_false(moves(true, false, true, true));   /* gradients of pixels of a loaded model */
-    assert_false(moves(true, false, false, false)); /* a locked trunk */
+    assert_true(moves((use){.with_grad = true, .trainable = true}));
+    assert_false(moves((use){.trainable = true})); /* encoding */
+    assert_false(moves((use){.with_grad = true, .frozen = true, .trainable = true}));
+    assert_false(moves((use){.with_grad = true, .fixed = true, .trainable = true}));
+    assert_false(moves((use){.with_grad = true})); /* a locked trunk */
+    /* gradients of pixels, whatever becomes of the weights elsewhere */
+    assert_false(moves((use){.with_grad = true, .trainable = true, .pixels = true}));
 }
 
 /* ---- segments ---- */

@@ -84,6 +84,29 @@ static void test_leaves(void **state)
     expect_values(pnb__add(w, half), (const double[]){3.5, 4.5}, 2);
 }
 
+/* A frozen graph has gradients of its inputs and none of its weights. */
+static void test_freeze(void **state)
+{
+    double of_weight[2] = {3, 4}, dx[2] = {0, 0};
+    const double x_values[2] = {5, 6};
+    pnb__param p = {"w", 1, {2}, 2, of_weight, .trainable = true};
+    (void)state;
+    begin_graph(PNB__F64, true);
+    assert_false(pnb__graph_is_frozen(g));
+    pnb__graph_freeze(g);
+    assert_true(pnb__graph_is_frozen(g));
+    pnb__tensor *x = pnb__input_with_grad(g, SHAPE(2)), *w = pnb__param_tensor(g, &p);
+    assert_false(w->wants_grad);
+    pnb__tensor *loss = pnb__sum(pnb__mul(x, w), PNB__ALL_AXES);
+    assert_int_equal(pnb__graph_plan(g, loss, NULL), PNB_OK);
+    pnb__write_f64(x, x_values);
+    assert_int_equal(pnb__graph_run(g, NULL), PNB_OK);
+    assert_true(pnb__read_grad_f64(x, dx));
+    assert_true(dx[0] == 3 && dx[1] == 4);
+    assert_null(p.grad);
+    end_graph();
+}
+
 static void test_shapes(void **state)
 {
     char text[96];
@@ -185,6 +208,7 @@ int main(void)
         cmocka_unit_test(test_what_cannot_be_built),
         cmocka_unit_test(test_few_bits_are_read_by_products_only),
         cmocka_unit_test(test_leaves),
+        cmocka_unit_test(test_freeze),
         cmocka_unit_test(test_shapes),
         cmocka_unit_test(test_keep),
         cmocka_unit_test(test_segments),
