@@ -178,6 +178,30 @@ pnb_status pnb__class_source_embed(pnb__class_source *s, pnb__app *app, pnb_enco
     return pnb__embed_all(app, encoder, &source, "pictures", s->exif, &s->set);
 }
 
+/* Rows stand in the order of the inputs, and those that were skipped have none: an input that would
+ * be called as the next row is that row. */
+pnb_status pnb__class_source_rows(const pnb__class_source *s, size_t *row, pnb_error *err)
+{
+    const pnb__embed_source source = pnb__image_inputs_source(s->images);
+    bool is_whole = source.n == s->set->n || s->set->ids == NULL;
+    size_t next = 0;
+    for (size_t i = 0; i < source.n; i++) {
+        pnb_embeddings *named = NULL;
+        row[i] = is_whole ? i : SIZE_MAX;
+        if (is_whole || next == s->set->n)
+            continue;
+        pnb_status status = pnb_embeddings_create(&named, PNB_POINT, 1, 1, err);
+        if (status == PNB_OK)
+            status = source.label(source.user, i, named, 0, err);
+        if (status == PNB_OK && strcmp(pnb__row_name(named, 0), pnb__row_name(s->set, next)) == 0)
+            row[i] = next++;
+        pnb_embeddings_free(named);
+        if (status != PNB_OK)
+            return status;
+    }
+    return PNB_OK;
+}
+
 void pnb__class_source_reset(pnb__class_source *s)
 {
     pnb__free(s->what);

@@ -41,6 +41,9 @@ pnb_status pnb__class_source_embed(pnb__class_source *s, pnb__app *app, pnb_enco
  *         that two classes share), FORMAT */
 pnb_status pnb__class_source_label(pnb__class_source *s, const pnb__texts *classes,
                                    const char *labels, pnb_error *err);
+/* Row of each input, row[pnb__image_inputs_count(s->images)], SIZE_MAX where it was skipped.
+ * Errors  NOMEM, and those of naming a row */
+pnb_status pnb__class_source_rows(const pnb__class_source *s, size_t *row, pnb_error *err);
 void pnb__class_source_reset(pnb__class_source *s);
 
 /* "label" (-1) and "class" (NULL; else free with pnb__free) of a row's extra fields. */

@@ -245,7 +245,7 @@ static void choose_scale(pnb__classify *run)
 
 static bool has_labels(const pnb__classified *c)
 {
-    for (size_t i = 0; c->source.label != NULL && i < c->p.n; i++)
+    for (size_t i = 0; c->source.label != NULL && i < c->source.set->n; i++)
         if (c->source.label[i] >= 0)
             return true;
     return false;
@@ -266,11 +266,20 @@ static pnb_status cluster_images(pnb__app *app, pnb__classify *run)
     return status;
 }
 
+/* How every figure of the pictures with a label is resampled. */
+static pnb_bootstrap_opts resampling(const pnb__classify *run, uint64_t seed)
+{
+    pnb_bootstrap_opts bootstrap = pnb_bootstrap_opts_default();
+    bootstrap.seed = seed;
+    bootstrap.cluster = run->clusters.label;
+    return bootstrap;
+}
+
 /* Accuracy against the pictures' uncertainty, and against the doubt of the prediction itself. */
 static pnb_status relate_uncertainty(pnb__classify *run, uint64_t seed, pnb_error *err)
 {
     const pnb__classified *c = &run->images;
-    pnb_bootstrap_opts bootstrap = pnb_bootstrap_opts_default();
+    const pnb_bootstrap_opts bootstrap = resampling(run, seed);
     size_t n = 0;
     double *u = NULL, *right, *doubt;
     pnb_status status;
@@ -284,8 +293,6 @@ static pnb_status relate_uncertainty(pnb__classify *run, uint64_t seed, pnb_erro
         doubt[n] = 1.0 - c->p.probability[i * c->p.k];
         u[n++] = c->u[i];
     }
-    bootstrap.seed = seed;
-    bootstrap.cluster = run->clusters.label;
     PNB_TRY(pnb_bootstrap_mean(right, n, &bootstrap, &run->acc1, err));
     PNB_TRY(pnb_uncertainty_calibration_compute(u, right, n, PNB_BINS_EQUAL_COUNT,
                                                 PNB_MIN((size_t)10, n), &run->bins, err));
@@ -293,6 +300,24 @@ static pnb_status relate_uncertainty(pnb__classify *run, uint64_t seed, pnb_erro
     status = pnb_selective_compute(doubt, right, n, &run->by_doubt, err);
 done:
     pnb__free(u);
+    return status;
+}
+
+/* Figures that count classes alike, and groups. */
+static pnb_status score_classes(pnb__classify *run, uint64_t seed, pnb_error *err)
+{
+    const pnb__classified *c = &run->images;
+    const pnb_bootstrap_opts bootstrap = resampling(run, seed);
+    pnb__labelled_images rows;
+    pnb_status status;
+    PNB_TRY(pnb__labelled_images_init(&rows, &c->p, c->source.label, run->groups.group, err));
+    PNB_TRY(PNB_ALLOC(run->f1, run->clf->n, err));
+    PNB_TRY(pnb_class_scores_compute(rows.label, rows.predicted, rows.n, run->clf->n, &bootstrap,
+                                     &run->scores, run->f1, err));
+    if (run->groups.names.n > 0)
+        status = pnb__image_groups_judge(&run->groups, &rows, run->clf->n, &bootstrap, err);
+done:
+    pnb__labelled_images_reset(&rows);
     return status;
 }
 
@@ -321,6 +346,19 @@ done:
     return status;
 }
 
+/* Groups are read before the long part of a run would be lost to a wrong line. */
+static pnb_status read_groups(pnb__app *app, pnb__classify *run)
+{
+    const pnb__classify_opts *o = run->opts;
+    if (o->groups == NULL && o->group_key == NULL)
+        return PNB_OK;
+    if (!has_labels(&run->images))
+        return pnb__fail(&app->err, PNB_ARG,
+                         "no picture has a label, and accuracy by group needs them");
+    return pnb__image_groups_read(&run->groups, run->images.source.set, o->groups, o->group_key,
+                                  &app->err);
+}
+
 static pnb_status measure_accuracy(pnb__app *app, pnb__classify *run)
 {
     pnb_error *err = &app->err;
@@ -336,6 +374,7 @@ static pnb_status measure_accuracy(pnb__app *app, pnb__classify *run)
                                        &run->figures, err));
     if (run->scaling.has_platt)
         PNB_TRY(judge_platt(run, err));
+    PNB_TRY(score_classes(run, (uint64_t)app->common.seed, err));
     status = relate_uncertainty(run, (uint64_t)app->common.seed, err);
 done:
     return status;
@@ -482,11 +521,13 @@ pnb_status pnb__classify_run(pnb__app *app, const pnb__classify_opts *opts, pnb_
     PNB_TRY(settle_measure(app, run));
     PNB_TRY(pnb__classify_scale(app, run));
     choose_scale(run);
+    PNB_TRY(read_groups(app, run));
     PNB_TRY(predict(app, run, &run->images));
     PNB_TRY(predict(app, run, &run->negatives));
     PNB_TRY(predict(app, run, &run->val_images));
     PNB_TRY(predict(app, run, &run->val_negatives));
     PNB_TRY(measure_accuracy(app, run));
+    PNB_TRY(pnb__classify_changed(app, run, &encoder));
     PNB_TRY(reject(run, &app->err));
     status = pnb__classify_write(app, run);
 done:
@@ -521,5 +562,7 @@ void pnb__classify_reset(pnb__classify *run)
     classified_reset(&run->val_negatives);
     pnb__class_source_reset(&run->shots);
     pnb_classification_reset(&run->figures);
+    pnb__image_groups_reset(&run->groups);
+    pnb__free(run->f1);
     *run = (pnb__classify){0};
 }

@@ -2,6 +2,8 @@
 #ifndef PNB_COMMANDS_CLASSIFY_CLASSIFY_H
 #define PNB_COMMANDS_CLASSIFY_CLASSIFY_H
 
+#include "commands/classify/class_changed.h"
+#include "commands/classify/class_groups.h"
 #include "commands/classify/class_inputs.h"
 #include "commands/classify/class_names.h"
 #include "commands/common/match_use.h"
@@ -60,8 +62,10 @@ typedef struct pnb__classify_opts {
     const char *csv, *markdown; /* the result as a table */
     const char *cluster; /* field of the pictures' ids file whose values are drawn together; NULL:
                           * each picture by itself */
-    const char *output;  /* name of the JSON result, words in braces; written by the caller */
-    bool skip_existing;  /* nothing to do where it exists */
+    const char *groups, *group_key; /* file, or field of the ids file, of the pictures' groups */
+    pnb__changed_opts changed;
+    const char *output; /* name of the JSON result, words in braces; written by the caller */
+    bool skip_existing; /* nothing to do where it exists */
     bool dump_classnames, dump_templates;
     size_t n_listed; /* prompts in each of the uncertainty listings; 0: none */
 } pnb__classify_opts;
@@ -98,9 +102,13 @@ typedef struct pnb__classify {
     pnb_scaling scaling; /* has_temperature or has_platt: fitted or loaded */
     bool has_figures, is_scaling_fitted;
     pnb_classification figures;
-    double platt_ece;             /* of the first class's own probability; with a Platt scaling */
-    pnb_interval acc1;            /* bootstrap 95% */
-    pnb__image_clusters clusters; /* of the pictures with a label, that it is drawn in */
+    double platt_ece;        /* of the first class's own probability; with a Platt scaling */
+    pnb_interval acc1;       /* bootstrap 95% */
+    pnb_class_scores scores; /* what counts classes alike */
+    double *f1;              /* (K) of each class; NULL without figures */
+    pnb__image_groups groups;
+    pnb__changed changed;
+    pnb__image_clusters clusters;           /* of the pictures with a label, that it is drawn in */
     pnb_uncertainty_calibration bins;       /* accuracy against the pictures' uncertainty */
     pnb_selective by_uncertainty, by_doubt; /* the pictures' own; 1 - largest probability */
     double none_threshold;
@@ -130,6 +138,11 @@ pnb_status pnb__classify_build(pnb__app *app, pnb__classify *run, pnb_encoder *e
 
 /* ---- classify_scaling.c ---- Temperature and Platt scaling. */
 pnb_status pnb__classify_scale(pnb__app *app, pnb__classify *run);
+
+/* ---- classify_changed.c ---- Changes the labelled pictures of a run that is classified already.
+ * Errors  ARG (pictures that are an embedding set; no picture with a label), UNSUPPORTED (no
+ *         gradient of such a model), those of encoding */
+pnb_status pnb__classify_changed(pnb__app *app, pnb__classify *run, pnb_encoder *encoder);
 
 /* ---- classify_report.c ---- */
 void pnb__classify_report(const pnb__classify *run, pnb__result *r);

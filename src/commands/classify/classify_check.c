@@ -68,6 +68,7 @@ static pnb_status check_filter(const pnb__classify_opts *o, pnb_error *err)
 pnb_status pnb__classify_check(const pnb__classify_opts *o, pnb_error *err)
 {
     const named_file read[] = {{"--labels", o->labels},
+                               {"--groups", o->groups},
                                {"--bprw-labels", o->bprw_labels},
                                {"--val-labels", o->val_labels},
                                {"--prompts", o->prompts},

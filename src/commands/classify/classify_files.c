@@ -144,7 +144,7 @@ static pnb_status write_classes(const pnb__classify *run, const char *path, pnb_
 {
     pnb__buf b = {0};
     pnb__buf_puts(&b, "index,class,pictures,predicted,correct,recall,precision,p_label,"
-                      "uncertainty\n");
+                      "uncertainty,f1\n");
     for (size_t c = 0; c < run->figures.n_classes; c++) {
         const pnb_class_figures *f = &run->figures.classes[c];
         pnb__buf_printf(&b, "%zu,", c);
@@ -154,6 +154,7 @@ static pnb_status write_classes(const pnb__classify *run, const char *path, pnb_
         put_number(&b, f->precision);
         put_number(&b, f->p_label);
         put_number(&b, class_trace(run, c));
+        put_number(&b, run->f1[c]);
         pnb__buf_putc(&b, '\n');
     }
     return pnb__buf_write(&b, path, err);

@@ -32,6 +32,12 @@ static const pnb__option options[] = {
         "Classes of the pictures: id, tab, name or number on each line; by default what the "
         "pictures carry"),
     PNB__IMAGE_CLUSTER_ROW(AT(cluster)),
+    PNB__ROW_FILE(
+        "groups", AT(groups), "FILE",
+        "Groups of the pictures (regions, incomes): id, tab, group on each line; accuracy "
+        "of each group and of the worst"),
+    PNB__ROW_TEXT("group-key", AT(group_key), "FIELD",
+                  "The same from a field of the pictures' ids file"),
     PNB__ROW_TEXT("csv-img-key", AT(source.csv_img_key), "COLUMN",
                   "Column of picture paths in a csv or tsv file", .fallback = "filepath"),
     PNB__ROW_TEXT("csv-label-key", AT(source.csv_label_key), "COLUMN",
@@ -150,6 +156,22 @@ static const pnb__option options[] = {
         "trust-scaling", AT(trust_scaling),
         "Use a scaling although it, or a set, does not tell its modality and model (files of "
         "older versions, .npy without its .json); what differs stays refused"),
+    PNB__ROW_LIST("occlusion", AT(changed.share_words), "SHARE...",
+                  "Classify again with these shares of each picture's middle erased, ascending; 0 "
+                  "0.025 0.05 0.075 0.1 is the published test",
+                  .group = "Changed pictures, by accuracy and uncertainty"),
+    PNB__ROW_LIST("attack-steps", AT(changed.step_words), "K...",
+                  "Classify again after so many steps of projected gradient descent on the pixels, "
+                  "which raise the loss of the label, beside noise of the same size; 1 5 10 40 is "
+                  "the published test"),
+    PNB__ROW_REAL("attack-eps", AT(changed.eps), "E",
+                  "The furthest that a pixel moves, in units of 1/255; 8 by default",
+                  PNB__RANGE(1e-6, 255)),
+    PNB__ROW_REAL("attack-step", AT(changed.step), "A",
+                  "What a step moves it, in units of 1/255; 2 by default", PNB__RANGE(1e-6, 255)),
+    PNB__ROW_INT("changed-limit", AT(changed.limit), "N",
+                 "Labelled pictures that are changed, evenly spaced; 1000 by default",
+                 PNB__RANGE(1, 1e9)),
     PNB__ROW_FILE(
         "output", AT(output), "FILE.json",
         "Write the JSON result to a file too; {dataset}, {pretrained}, {model}, {language} and "
@@ -310,6 +332,8 @@ static pnb_status check(pnb__app *app, const pnb__classify_opts *o)
         status = check_scaling(app, o);
     if (status == PNB_OK)
         status = check_prediction(app, o);
+    if (status == PNB_OK && o->groups != NULL && o->group_key != NULL)
+        status = pnb__usage(app, "--groups and --group-key are two sources of one thing");
     if (status == PNB_OK && o->skip_existing && o->output == NULL)
         status = pnb__usage(app, "--skip-existing needs --output");
     return status;
@@ -326,7 +350,8 @@ static void defaults(void *args)
                                                        .none = NO_RULE,
                                                        .none_threshold = NAN,
                                                        .none_reject = NAN,
-                                                       .none_fpr = NAN};
+                                                       .none_fpr = NAN,
+                                                       .changed = {.eps = NAN, .step = NAN}};
 }
 
 static pnb_status run(pnb__app *app, void *args, pnb__result *r)
@@ -334,6 +359,8 @@ static pnb_status run(pnb__app *app, void *args, pnb__result *r)
     pnb__classify_opts *o = args;
     pnb__classify found = {0};
     pnb_status status = check(app, o);
+    if (status == PNB_OK)
+        status = pnb__changed_opts_read(app, &o->changed);
     if (status != PNB_OK)
         return status;
     o->images = o->image_words.items[0];

@@ -75,6 +75,50 @@ static void put_predictions(const pnb__classify *run, pnb__result *r)
     show_predictions(run, r);
 }
 
+/* The group that does worst, into the open object. */
+static void put_worst(const pnb__image_groups *g, pnb__result *r)
+{
+    if (g->names.n == 0)
+        return;
+    pnb__result_real(r, "worst_group_acc1", "accuracy of the worst group", g->all.worst_mean.value,
+                     4);
+    pnb__result_real(r, "worst_group_acc1_low", "  95% from", g->all.worst_mean.low, 4);
+    pnb__result_real(r, "worst_group_acc1_high", "  to", g->all.worst_mean.high, 4);
+    pnb__result_text(r, "worst_group", "  which is", g->names.items[g->all.worst]);
+    pnb__result_real(r, "mean_group_acc1", "mean accuracy of a group", g->all.average.value, 4);
+    if (g->acc5 != NULL) {
+        pnb__result_real(r, "worst_group_acc5", "top-5 accuracy of the worst group",
+                         g->all5.worst_mean.value, 4);
+        pnb__result_real(r, "worst_group_acc5_low", NULL, g->all5.worst_mean.low, 4);
+        pnb__result_real(r, "worst_group_acc5_high", NULL, g->all5.worst_mean.high, 4);
+    }
+    pnb__result_int(r, "n_without_group", g->n_without > 0 ? "pictures without a group" : NULL,
+                    (int64_t)g->n_without);
+}
+
+static void put_groups(const pnb__classify *run, pnb__result *r)
+{
+    static const pnb__column columns[] = {
+        {"group", "group"},  {"n", "pictures"}, {"acc1", "top-1"},  {"acc1_low", "95% from"},
+        {"acc1_high", "to"}, {"acc5", "top-5"}, {"acc5_low", NULL}, {"acc5_high", NULL}};
+    const pnb__image_groups *g = &run->groups;
+    bool has_five = g->acc5 != NULL;
+    if (g->names.n == 0)
+        return;
+    pnb__result_table(r, "groups", "accuracy by group", columns,
+                      has_five ? PNB_COUNT(columns) : PNB_COUNT(columns) - 3);
+    for (size_t k = 0; k < g->names.n; k++) {
+        const pnb_interval *acc[] = {&g->acc1[k].mean, has_five ? &g->acc5[k].mean : NULL};
+        pnb__result_cell_text(r, g->names.items[k]);
+        pnb__result_cell_int(r, (int64_t)g->acc1[k].n);
+        for (size_t i = 0; i < (has_five ? 2 : 1); i++) {
+            pnb__result_cell_real(r, acc[i]->value, 4);
+            pnb__result_cell_real(r, acc[i]->low, 4);
+            pnb__result_cell_real(r, acc[i]->high, 4);
+        }
+    }
+}
+
 static void put_metrics(const pnb__classify *run, pnb__result *r)
 {
     const pnb_classification *f = &run->figures;
@@ -88,6 +132,12 @@ static void put_metrics(const pnb__classify *run, pnb__result *r)
     pnb__result_real(r, "acc5", "top-5 accuracy", f->acc5, 4);
     pnb__result_real(r, "mean_per_class_recall", "mean recall of a class", f->mean_per_class_recall,
                      4);
+    pnb__result_real(r, "mean_per_class_recall_low", "  95% from", run->scores.balanced.low, 4);
+    pnb__result_real(r, "mean_per_class_recall_high", "  to", run->scores.balanced.high, 4);
+    pnb__result_real(r, "macro_f1", "mean F1 of a class", run->scores.macro_f1.value, 4);
+    pnb__result_real(r, "macro_f1_low", "  95% from", run->scores.macro_f1.low, 4);
+    pnb__result_real(r, "macro_f1_high", "  to", run->scores.macro_f1.high, 4);
+    put_worst(&run->groups, r);
     pnb__result_real(r, "chance", "by chance", 1.0 / (double)f->n_classes, 4);
     pnb__result_real(r, "nll", "negative log-likelihood", f->nll, 4);
     pnb__result_real(r, "ece", "expected calibration error", f->ece, 4);
@@ -183,11 +233,9 @@ static void put_none(const pnb__classify *run, pnb__result *r)
 /* The classes of smallest recall, for the text; JSON has them in files and in the matrix. */
 static void put_weakest(const pnb__classify *run, pnb__result *r)
 {
-    static const pnb__column columns[] = {{"class", "weakest classes"},
-                                          {"n", "pictures"},
-                                          {"recall", "recall"},
-                                          {"precision", "precision"},
-                                          {"p_label", "mean probability"}};
+    static const pnb__column columns[] = {
+        {"class", "weakest classes"}, {"n", "pictures"}, {"recall", "recall"},
+        {"precision", "precision"},   {"f1", "F1"},      {"p_label", "mean probability"}};
     size_t shown[N_WEAKEST], n = 0;
     const pnb_class_figures *f = run->figures.classes;
     if (!run->has_figures || run->figures.n_present < 2)
@@ -207,8 +255,9 @@ static void put_weakest(const pnb__classify *run, pnb__result *r)
     }
     pnb__result_table(r, "weakest_classes", "", columns, PNB_COUNT(columns));
     for (size_t i = 0; i < n; i++) {
-        pnb__result_row(r, "%s %zu %.3f %.3f %.3f", run->classes.items[shown[i]], f[shown[i]].n,
-                        f[shown[i]].recall, f[shown[i]].precision, f[shown[i]].p_label);
+        pnb__result_row(r, "%s %zu %.3f %.3f %.3f %.3f", run->classes.items[shown[i]],
+                        f[shown[i]].n, f[shown[i]].recall, f[shown[i]].precision, run->f1[shown[i]],
+                        f[shown[i]].p_label);
     }
 }
 
@@ -350,7 +399,9 @@ void pnb__classify_report(const pnb__classify *run, pnb__result *r)
     put_scaling(run, r);
     put_metrics(run, r);
     put_predictions(run, r);
+    put_groups(run, r);
     put_weakest(run, r);
+    pnb__changed_put(&run->changed, &o->changed, r);
     put_uncertainty(run, r);
     put_doubt(run, r);
     put_none(run, r);

@@ -21,6 +21,8 @@ static const struct {
                {"acc1_high", NULL, 0, 0},
                {"acc5", "top-5", 1, 4},
                {"mean_per_class_recall", "mean recall", 1, 4},
+               {"macro_f1", "mean F1", 1, 4},
+               {"worst_group_acc1", "worst group", 1, 4},
                {"ece", "ECE", 1, 3},
                {"nll", "NLL", 1, 3},
                {"minus_s_r2", "-S R\xC2\xB2", 1, 3},
@@ -36,12 +38,15 @@ static void fill(const pnb__classify *run, double value[N_FIGURES])
     const pnb_classification *f = &run->figures;
     const pnb_none_figures *n = &run->none;
     bool labels = run->has_figures, none = run->has_none_figures;
+    bool groups = run->groups.names.n > 0;
     bool unsure = labels && run->images.source.set->family != PNB_POINT;
     const double found[N_FIGURES] = {labels ? f->acc1 : NAN,
                                      labels ? run->acc1.low : NAN,
                                      labels ? run->acc1.high : NAN,
                                      labels ? f->acc5 : NAN,
                                      labels ? f->mean_per_class_recall : NAN,
+                                     labels ? run->scores.macro_f1.value : NAN,
+                                     groups ? run->groups.all.worst_mean.value : NAN,
                                      labels ? f->ece : NAN,
                                      labels ? f->nll : NAN,
                                      unsure ? run->bins.minus_s_r2 : NAN,
