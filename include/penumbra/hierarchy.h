@@ -85,6 +85,30 @@ pnb_status pnb_length_bins(const double *values, const size_t *length, size_t n,
 pnb_status pnb_share_included(const pnb_gaussians *a, const pnb_gaussians *b, bool published,
                               const pnb_measure_opts *opts, double *out, pnb_error *err);
 
+/* Two ways to tell from one pair of Gaussians which lies in the other, on pairs where it is known
+ * that a_i lies in b_i: H(a in b) > 0, and D(a, b) = KL(a|b) - KL(b|a) < 0,
+ * sum_d [sinh r - r + delta^2 (1/v_b - 1/v_a)/2] with r = log v_a - log v_b. Both change their sign
+ * with the direction, so one of the two directions passes always, also of strangers: what tells
+ * included pairs from those is the size, whence the areas. Shares of n pairs. */
+typedef struct pnb_inclusion_contest {
+    size_t n;
+    double by_h, by_kl;           /* H > 0; D < 0: it says that a lies in b */
+    double only_h, only_kl, both; /* one of them does, both do */
+    double p;                     /* two-sided sign test of only_h against only_kl, exact; 1: none
+                                   * of the pairs is judged differently */
+    double h_mean, kl_mean;       /* of H and of D, in nats */
+    double h_auroc, kl_auroc; /* P(H of an included pair > H of two strangers), ties half, and the
+                               * same of -D; 1/2 by chance, NaN without strangers */
+} pnb_inclusion_contest;
+
+/* Row i of a lies in row i of b; row i of `strangers` has nothing to do with row i of a, or NULL.
+ * The published form has eps = 0. h and d (a->n) receive H and D of every pair; may be NULL.
+ * Errors  ARG (no rows, a side without variances), SHAPE (sizes or widths differ), NUMERIC, NOMEM
+ * Source  ProLIP section 3.3 (Figure 3) and appendix A.6 (DKL) */
+pnb_status pnb_inclusion_against_kl(const pnb_gaussians *a, const pnb_gaussians *b,
+                                    const pnb_gaussians *strangers, bool published, double *h,
+                                    double *d, pnb_inclusion_contest *out, pnb_error *err);
+
 /* A mixed picture lies in the intersection of its two sources when it is included in both; a model
  * that takes a mixture for an unclear picture has both sources in the mixture instead. */
 typedef struct pnb_mixed_share {

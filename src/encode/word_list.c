@@ -64,7 +64,23 @@ char *pnb__word_list_join(const pnb__word_list *words, const bool *keep)
     return out;
 }
 
-char *pnb__word_list_drop(const char *caption, double share, uint64_t seed, size_t number)
+/* false at the places of the first n_drop words of the caption's order. */
+static void choose(const pnb__word_list *words, size_t n_drop, uint64_t seed, size_t number,
+                   uint32_t *order, bool *keep)
+{
+    pnb__rng rng;
+    pnb__rng_init(&rng, seed, pnb__hash_bytes(&number, sizeof number, STREAM_WORDS));
+    for (size_t i = 0; i < words->n; i++) {
+        keep[i] = true;
+        order[i] = (uint32_t)i;
+    }
+    pnb__rng_shuffle(&rng, order, words->n);
+    for (size_t i = 0; i < n_drop; i++)
+        keep[order[i]] = false;
+}
+
+char *pnb__word_list_drop(const char *caption, double share, const char *unknown, uint64_t seed,
+                          size_t number)
 {
     pnb__word_list words = {0};
     pnb_error err = PNB_ERROR_INIT;
@@ -73,17 +89,17 @@ char *pnb__word_list_drop(const char *caption, double share, uint64_t seed, size
         return NULL;
     bool *keep = pnb__alloc_array(words.n + 1, sizeof *keep);
     uint32_t *order = pnb__alloc_array(words.n + 1, sizeof *order);
+    size_t n_drop = (size_t)llround(share * (double)words.n);
+    size_t n_most = unknown != NULL || words.n == 0 ? words.n : words.n - 1;
     if (keep != NULL && order != NULL) {
-        size_t n_drop = (size_t)llround(share * (double)words.n);
-        pnb__rng rng;
-        pnb__rng_init(&rng, seed, pnb__hash_bytes(&number, sizeof number, STREAM_WORDS));
-        for (size_t i = 0; i < words.n; i++) {
+        choose(&words, PNB_MIN(n_drop, n_most), seed, number, order, keep);
+        for (size_t i = 0; unknown != NULL && i < words.n; i++) {
+            if (keep[i])
+                continue;
+            words.start[i] = unknown;
+            words.length[i] = strlen(unknown);
             keep[i] = true;
-            order[i] = (uint32_t)i;
         }
-        pnb__rng_shuffle(&rng, order, words.n);
-        for (size_t i = 0; i < n_drop && i + 1 < words.n; i++)
-            keep[order[i]] = false;
         out = pnb__word_list_join(&words, keep);
     }
     pnb__free(keep);

@@ -14,6 +14,7 @@
 #include "encode/encoder.h"
 #include "models/model.h"
 #include "penumbra/adapt.h"
+#include "penumbra/hierarchy.h"
 #include "penumbra/search.h"
 #include "penumbra/view.h"
 #include "sets/settle.h"
@@ -27,6 +28,7 @@ void pnb__explained_reset(pnb__explained *e)
     pnb__free(e->without);
     pnb__free(e->removed);
     pnb__free(e->h);
+    pnb__free(e->kl);
     pnb_image_free(&e->image);
     *e = (pnb__explained){0};
 }
@@ -35,9 +37,30 @@ static pnb_status alloc_parts(pnb__explained *e, size_t n, pnb_error *err)
 {
     e->n = n;
     if (PNB_ALLOC(e->without, n, err) != PNB_OK || PNB_ALLOC(e->removed, n, err) != PNB_OK ||
-        PNB_ALLOC(e->h, n, err) != PNB_OK)
+        PNB_ALLOC(e->h, n, err) != PNB_OK || PNB_ALLOC(e->kl, n, err) != PNB_OK)
         return PNB_NOMEM;
     return PNB_OK;
+}
+
+/* The whole in what is left, pair by pair: by H and by the difference of divergences. */
+static pnb_status compare_inclusion(const pnb_embeddings *set, const pnb_rows *rows,
+                                    pnb__explained *e, pnb_error *err)
+{
+    const pnb_rows left = pnb_rows_slice(rows, 1, e->n);
+    pnb_embeddings *whole = NULL;
+    pnb_view view = {0};
+    pnb_inclusion_contest all;
+    size_t *row = NULL;
+    pnb_status status = PNB_OK;
+    PNB_TRY(PNB_ALLOC_ZERO(row, e->n, err)); /* row 0, again and again */
+    PNB_TRY(pnb_embeddings_select(&whole, set, row, e->n, err));
+    PNB_TRY(pnb_view_init(&view, whole, err));
+    status = pnb_inclusion_against_kl(&view.rows, &left, NULL, false, e->h, e->kl, &all, err);
+done:
+    pnb_view_reset(&view);
+    pnb_embeddings_free(whole);
+    pnb__free(row);
+    return status;
 }
 
 /* Row 0 of the set is the whole, row 1 + i what is left without part i. */
@@ -53,13 +76,10 @@ static pnb_status compare_rows(const pnb_embeddings *set, pnb__explained *e, pnb
     for (size_t i = 0; i < e->n; i++) {
         e->without[i] = u[1 + i];
         e->removed[i] = u[1 + i] - u[0];
-        e->h[i] = NAN;
+        e->h[i] = e->kl[i] = NAN;
     }
-    if (view.rows.log_var == NULL)
-        goto done;
-    const pnb_rows whole = pnb_rows_slice(&view.rows, 0, 1);
-    const pnb_rows left = pnb_rows_slice(&view.rows, 1, e->n);
-    status = pnb_measure_block(PNB_MEASURE_INCLUSION, &whole, &left, NULL, e->h, err);
+    if (view.rows.log_var != NULL)
+        status = compare_inclusion(set, &view.rows, e, err);
 done:
     pnb_view_reset(&view);
     pnb__free(u);
@@ -309,13 +329,17 @@ done:
 
 static void put_item(const pnb__explained *e, size_t number, pnb__result *r)
 {
-    static const pnb__column words[] = {
-        {"word", "word"}, {"removed", "removes"}, {"without", "without it"}, {"h", "H"}};
+    static const pnb__column words[] = {{"word", "word"},
+                                        {"removed", "removes"},
+                                        {"without", "without it"},
+                                        {"h", "H"},
+                                        {"kl_difference", "KL diff."}};
     static const pnb__column cells[] = {{"row", "row"},
                                         {"column", "column"},
                                         {"removed", "removes"},
                                         {"without", "without it"},
-                                        {"h", "H"}};
+                                        {"h", "H"},
+                                        {"kl_difference", "KL diff."}};
     char key[32], label[48];
     snprintf(key, sizeof key, "item_%zu", number);
     pnb__result_begin(r, key, e->what);
@@ -324,14 +348,14 @@ static void put_item(const pnb__explained *e, size_t number, pnb__result *r)
     const char *kind = pnb_uncertainty_name(e->kind);
     snprintf(label, sizeof label, "uncertainty (%s)", kind);
     pnb__result_real(r, kind, label, e->trace, 6);
-    pnb__result_table(r, "parts", NULL, e->is_image ? cells : words, e->is_image ? 5 : 4);
+    pnb__result_table(r, "parts", NULL, e->is_image ? cells : words, e->is_image ? 6 : 5);
     for (size_t i = 0; i < e->n; i++) {
         if (e->is_image) {
             pnb__result_row(r, "%zu %zu", i / (size_t)e->columns, i % (size_t)e->columns);
         } else {
             pnb__result_cell_text(r, e->word[i]);
         }
-        pnb__result_row(r, "%.7f %.7f %.4f", e->removed[i], e->without[i], e->h[i]);
+        pnb__result_row(r, "%.7f %.7f %.4f %.4f", e->removed[i], e->without[i], e->h[i], e->kl[i]);
     }
     pnb__result_end(r);
 }

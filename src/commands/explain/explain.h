@@ -33,7 +33,8 @@ typedef struct pnb__explained {
     double *without;      /* [n] the same when it is left out */
     double *removed;      /* [n] without - trace: what it removes; below 0: it adds */
     double *h;            /* [n] H(whole in what is left); NaN without variances */
-    pnb_image image;      /* as the encoder sees it */
+    double *kl;      /* [n] KL(whole||left) - KL(left||whole), below 0 where H should be above */
+    pnb_image image; /* as the encoder sees it */
 } pnb__explained;
 
 /* Errors  UNSUPPORTED (a model without uncertainty), ARG (cells that leave nothing), FORMAT (a

@@ -55,8 +55,9 @@ const pnb__command pnb__cmd_explain = {
     .summary = "show how much uncertainty each word or patch removes",
     .about = "Leave-one-out: the uncertainty without a word or patch minus the uncertainty with "
              "all. Positive: the part makes the embedding more certain. H is the inclusion test "
-             "of the whole in what is left, positive when the rest still contains it; densities "
-             "on the sphere have none. A model with an adapter beside it is read behind the "
+             "of the whole in what is left, positive when the rest still contains it, and the "
+             "KL difference is KL(whole||rest) - KL(rest||whole), negative then; densities on the "
+             "sphere have neither. A model with an adapter beside it is read behind the "
              "adapter. Without sampling or gradients: the same input gives the same numbers.",
     .examples = "penumbra explain -m model --text 'a red star above a blue ring'\n"
                 "penumbra explain -m model --images cat.jpg --cell 2 --html cat.html",

@@ -46,12 +46,14 @@ static void put_words(pnb__buf *out, const pnb__explained *e)
     pnb__buf_puts(out, "</p>\n");
 }
 
-/* The last column of a line: nothing where densities have no variances to include each other by. */
-static void put_h(pnb__buf *csv, double h)
+/* The last columns of a line: nothing where densities have no variances to include each other by.
+ */
+static void put_inclusion(pnb__buf *csv, double h, double kl)
 {
     if (isfinite(h))
-        pnb__buf_printf(csv, "%.9g", h);
-    pnb__buf_putc(csv, '\n');
+        pnb__buf_printf(csv, "%.9g,%.9g\n", h, kl);
+    else
+        pnb__buf_puts(csv, ",\n");
 }
 
 /* The same values as bars, to be saved: a word, its bar to the right where it removes. */
@@ -66,7 +68,8 @@ static void put_word_bars(pnb__buf *out, const pnb__explained *e)
     pnb__svg_text(out, "title", 4, 18, "start", d.title);
     pnb__svg_text(out, "note", middle - 6, 36, "end", "adds");
     pnb__svg_text(out, "note", middle + 6, 36, "start", "removes");
-    pnb__buf_puts(&d.csv, "word,removed,uncertainty without it,H(whole in the rest)\n");
+    pnb__buf_puts(&d.csv,
+                  "word,removed,uncertainty without it,H(whole in the rest),KL difference\n");
     for (size_t i = 0; i < e->n; i++, y += row) {
         double length = e->removed[i] / most * (right - middle);
         colour(fill, e->removed[i], most);
@@ -77,7 +80,7 @@ static void put_word_bars(pnb__buf *out, const pnb__explained *e)
                         length < 0 ? middle + length : middle, y + 2, fabs(length), fill);
         pnb__csv_put_field(&d.csv, e->word[i]);
         pnb__buf_printf(&d.csv, ",%.9g,%.9g,", e->removed[i], e->without[i]);
-        put_h(&d.csv, e->h[i]);
+        put_inclusion(&d.csv, e->h[i], e->kl[i]);
     }
     pnb__svg_line(out, "axis", middle, 40, middle, y);
     pnb__svg_end(out);
@@ -123,7 +126,8 @@ static void put_colour_bar(pnb__buf *out, double top, double most)
 static void put_cells(const pnb__explained *e, pnb__drawing *d, double top, double height)
 {
     double w = (double)IMAGE_SIDE / e->columns, h = height / e->rows, most = largest(e);
-    pnb__buf_puts(&d->csv, "row,column,removed,uncertainty without it,H(whole in the rest)\n");
+    pnb__buf_puts(&d->csv,
+                  "row,column,removed,uncertainty without it,H(whole in the rest),KL difference\n");
     for (size_t i = 0; i < e->n; i++) {
         size_t row = i / (size_t)e->columns, column = i % (size_t)e->columns;
         const double box[4] = {MARGIN + w * (double)column, top + h * (double)row, w, h};
@@ -131,7 +135,7 @@ static void put_cells(const pnb__explained *e, pnb__drawing *d, double top, doub
         colour(fill, e->removed[i], most);
         put_cell(d->out, box, fill, e->removed[i]);
         pnb__buf_printf(&d->csv, "%zu,%zu,%.9g,%.9g,", row, column, e->removed[i], e->without[i]);
-        put_h(&d->csv, e->h[i]);
+        put_inclusion(&d->csv, e->h[i], e->kl[i]);
     }
 }
 

@@ -3,7 +3,7 @@
  * Sources: uncertainty by caption level and length (Chun et al. 2025, Figure 7), occlusion 0-10%
  * and further (the same, appendix), erased pixels and words, mixed and erased pictures (PCME
  * section 4.4). Pictures are erased and mixed at the encoder's size. Tables: probe_report.c. */
-#include "commands/probe/probe.h"
+#include "commands/probe/probe_internal.h"
 
 #include <math.h>
 #include <string.h>
@@ -17,41 +17,25 @@
 
 enum { STREAM_PLACE = 0x9e1a };
 
-typedef struct probe_run {
-    pnb__app *app;
-    const pnb__probe_cmd *cmd;
-    pnb_encoder encoder;
-    pnb__image_inputs *sources;
-    pnb__pixel_set pixels;
-    pnb__text_inputs texts; /* all of them */
-    pnb__probe *out;
-} probe_run;
-
-/* Rows of Gaussians that belong to the run. */
-typedef struct rows {
-    pnb_embeddings *set;
-    pnb_view view; /* as Gaussians, whatever family of variances the model ends in */
-} rows;
-
-static void free_rows(rows *r)
+void pnb__probe_rows_reset(pnb__probe_rows *r)
 {
     pnb_view_reset(&r->view);
     pnb_embeddings_free(r->set);
-    *r = (rows){0};
+    *r = (pnb__probe_rows){0};
 }
 
-static pnb_status make_rows(probe_run *run, size_t n, pnb__make_fn make, const void *user,
-                            rows *out)
+static pnb_status make_rows(pnb__probing *run, size_t n, pnb__make_fn make, const void *user,
+                            pnb__probe_rows *out)
 {
     const pnb_encode_opts opts = pnb__encode_opts(run->app);
     pnb_error *err = &run->app->err;
-    *out = (rows){0};
+    *out = (pnb__probe_rows){0};
     pnb_status status = pnb__encode_made(&run->encoder, n, make, user, &opts, &out->set, err);
     return status == PNB_OK ? pnb_view_init(&out->view, out->set, err) : status;
 }
 
 /* The uncertainty of each row: its trace, on the sphere 1/kappa. */
-static pnb_status traces_of(const pnb_gaussians *view, double **out, pnb_error *err)
+pnb_status pnb__probe_traces(const pnb_gaussians *view, double **out, pnb_error *err)
 {
     if (PNB_ALLOC(*out, view->n, err) != PNB_OK)
         return PNB_NOMEM;
@@ -63,7 +47,7 @@ static pnb_status traces_of(const pnb_gaussians *view, double **out, pnb_error *
 static pnb_status mean_trace(const pnb_gaussians *view, double *out, double *half, pnb_error *err)
 {
     double *u = NULL, sum = 0.0;
-    pnb_status status = traces_of(view, &u, err);
+    pnb_status status = pnb__probe_traces(view, &u, err);
     for (size_t i = 0; status == PNB_OK && i < view->n; i++)
         sum += u[i];
     *out = sum / (double)view->n;
@@ -91,14 +75,14 @@ void pnb__probe_reset(pnb__probe *probe)
 }
 
 /* Rows of the largest and smallest change, with what their uncertainty was and is. */
-static pnb_status find_examples(probe_run *run, const pnb_gaussians *original,
-                                const pnb_gaussians *changed, size_t row[2])
+pnb_status pnb__probe_find_examples(pnb__probing *run, const pnb_gaussians *original,
+                                    const pnb_gaussians *changed, size_t row[2])
 {
     pnb__probe *out = run->out;
     double *before = NULL, *after = NULL;
     pnb_status status;
-    PNB_TRY(traces_of(original, &before, &run->app->err));
-    PNB_TRY(traces_of(changed, &after, &run->app->err));
+    PNB_TRY(pnb__probe_traces(original, &before, &run->app->err));
+    PNB_TRY(pnb__probe_traces(changed, &after, &run->app->err));
     row[0] = row[1] = 0;
     for (size_t i = 1; i < original->n; i++) {
         row[0] = after[i] - before[i] > after[row[0]] - before[row[0]] ? i : row[0];
@@ -117,8 +101,8 @@ done:
 
 /* Point `at` of a curve: how `changed` stands to its originals. Inclusion compares variances, which
  * densities on the sphere have none of. */
-static pnb_status add_point(const probe_run *run, const pnb_gaussians *original,
-                            const pnb_gaussians *changed, size_t at, pnb__probe_curve *curve)
+pnb_status pnb__probe_add_point(const pnb__probing *run, const pnb_gaussians *original,
+                                const pnb_gaussians *changed, size_t at, pnb__probe_curve *curve)
 {
     pnb_error *err = &run->app->err;
     pnb_measure measure =
@@ -140,6 +124,42 @@ static pnb_status add_point(const probe_run *run, const pnb_gaussians *original,
     curve->h[at] = sum / (double)n;
 done:
     pnb__free(h);
+    return status;
+}
+
+/* The rows once more, each moved to its neighbour's place. */
+static pnb_status shift_rows(const pnb__probe_rows *from, pnb__probe_rows *out, pnb_error *err)
+{
+    size_t n = from->set->n;
+    *out = (pnb__probe_rows){0};
+    size_t *order = pnb__alloc_array(n, sizeof *order);
+    if (order == NULL)
+        return pnb__fail_nomem(err, n * sizeof *order);
+    for (size_t i = 0; i < n; i++)
+        order[i] = (i + 1) % n;
+    pnb_status status = pnb_embeddings_select(&out->set, from->set, order, n, err);
+    pnb__free(order);
+    return status == PNB_OK ? pnb_view_init(&out->view, out->set, err) : status;
+}
+
+/* Whether an original lies in its changed copy, by H and by the difference of divergences; the copy
+ * of the next original has been changed alike and is a stranger's. */
+pnb_status pnb__probe_compare(const pnb__probing *run, const pnb__probe_rows *original,
+                              const pnb__probe_rows *changed, pnb_inclusion_contest *out)
+{
+    const pnb_gaussians *from = &original->view.rows;
+    pnb_error *err = &run->app->err;
+    pnb__probe_rows strangers = {0};
+    pnb_status status = PNB_OK;
+    if (from->log_var == NULL)
+        return PNB_OK;
+    if (from->n > 1)
+        PNB_TRY(shift_rows(changed, &strangers, err));
+    status = pnb_inclusion_against_kl(from, &changed->view.rows,
+                                      from->n > 1 ? &strangers.view.rows : NULL,
+                                      run->cmd->published, NULL, NULL, out, err);
+done:
+    pnb__probe_rows_reset(&strangers);
     return status;
 }
 
@@ -186,27 +206,12 @@ static void make_image(const void *user, size_t row, pnb_image *out)
     }
 }
 
-/* The originals once more, each row moved to its neighbour's place. */
-static pnb_status shift_rows(const rows *from, rows *out, pnb_error *err)
-{
-    size_t n = from->set->n;
-    *out = (rows){0};
-    size_t *order = pnb__alloc_array(n, sizeof *order);
-    if (order == NULL)
-        return pnb__fail_nomem(err, n * sizeof *order);
-    for (size_t i = 0; i < n; i++)
-        order[i] = (i + 1) % n;
-    pnb_status status = pnb_embeddings_select(&out->set, from->set, order, n, err);
-    pnb__free(order);
-    return status == PNB_OK ? pnb_view_init(&out->view, out->set, err) : status;
-}
-
-static pnb_status probe_mixed(probe_run *run, image_job *job, const rows *originals)
+static pnb_status probe_mixed(pnb__probing *run, image_job *job, const pnb__probe_rows *originals)
 {
     const pnb_rows *original = &originals->view.rows;
     pnb__probe_rates *rates = &run->out->rates;
     pnb_error *err = &run->app->err;
-    rows next = {0}, mixed = {0};
+    pnb__probe_rows next = {0}, mixed = {0};
     size_t n = original->n;
     pnb_status status;
     PNB_TRY(shift_rows(originals, &next, err));
@@ -217,27 +222,27 @@ static pnb_status probe_mixed(probe_run *run, image_job *job, const rows *origin
     PNB_TRY(mean_trace(&mixed.view.rows, &rates->blend_trace, NULL, err));
     PNB_TRY(pnb_mixed_included(&mixed.view.rows, original, &next.view.rows, run->cmd->published,
                                &rates->blend, err));
-    free_rows(&mixed);
+    pnb__probe_rows_reset(&mixed);
     job->how = HALVED;
     PNB_TRY(make_rows(run, n, make_image, job, &mixed));
     PNB_TRY(mean_trace(&mixed.view.rows, &rates->halves_trace, NULL, err));
     status = pnb_mixed_included(&mixed.view.rows, original, &next.view.rows, run->cmd->published,
                                 &rates->halves, err);
 done:
-    free_rows(&next);
-    free_rows(&mixed);
+    pnb__probe_rows_reset(&next);
+    pnb__probe_rows_reset(&mixed);
     return status;
 }
 
 /* `job` erases the share of the inclusion test. */
-static pnb_status keep_images(probe_run *run, const image_job *job, const pnb_gaussians *original,
-                              const pnb_gaussians *erased)
+static pnb_status keep_images(pnb__probing *run, const image_job *job,
+                              const pnb_gaussians *original, const pnb_gaussians *erased)
 {
     pnb__probe_example *const examples[] = {&run->out->most, &run->out->least};
     pnb_error *err = &run->app->err;
     size_t row[2];
     pnb_status status;
-    PNB_TRY(find_examples(run, original, erased, row));
+    PNB_TRY(pnb__probe_find_examples(run, original, erased, row));
     for (size_t k = 0; k < 2; k++) {
         const pnb_image *from = &job->pixels->items[row[k]];
         PNB_TRY(pnb_image_to_rgb(&examples[k]->image, from, err));
@@ -248,10 +253,12 @@ done:
     return status;
 }
 
-static pnb_status probe_erased(probe_run *run, image_job *job, const pnb_gaussians *original)
+static pnb_status probe_erased(pnb__probing *run, image_job *job, const pnb__probe_rows *originals)
 {
     pnb__probe_curve *curve = &run->out->images;
-    rows erased = {0};
+    pnb__probe_rates *rates = &run->out->rates;
+    const pnb_gaussians *original = &originals->view.rows;
+    pnb__probe_rows erased = {0};
     size_t n = run->cmd->n_shares;
     pnb_status status = PNB_OK;
     curve->n = original->n;
@@ -260,25 +267,26 @@ static pnb_status probe_erased(probe_run *run, image_job *job, const pnb_gaussia
         job->share = s < n ? run->cmd->share[s] : run->cmd->erased;
         PNB_TRY(make_rows(run, original->n, make_image, job, &erased));
         if (s < n)
-            PNB_TRY(add_point(run, original, &erased.view.rows, s, curve));
+            PNB_TRY(pnb__probe_add_point(run, original, &erased.view.rows, s, curve));
         else
-            PNB_TRY(pnb_share_included(original, &erased.view.rows, run->cmd->published, NULL,
-                                       &run->out->rates.erased, &run->app->err));
+            PNB_TRY(pnb__probe_compare(run, originals, &erased, &rates->by_erased));
         if (s == n && run->cmd->html != NULL)
             PNB_TRY(keep_images(run, job, original, &erased.view.rows));
-        free_rows(&erased);
+        pnb__probe_rows_reset(&erased);
     }
+    if (rates->by_erased.n > 0)
+        rates->erased = rates->by_erased.by_h;
 done:
-    free_rows(&erased);
+    pnb__probe_rows_reset(&erased);
     return status;
 }
 
-static pnb_status probe_images(probe_run *run)
+static pnb_status probe_images(pnb__probing *run)
 {
     image_job job = {.pixels = &run->pixels,
                      .random_place = run->cmd->random_place,
                      .seed = (uint64_t)run->app->common.seed};
-    rows original = {0};
+    pnb__probe_rows original = {0};
     const pnb_encode_opts opts = {
         .exif = run->cmd->exif, .skipped = pnb__encode_skipped, .skipped_user = run->app};
     pnb_status status;
@@ -287,218 +295,17 @@ static pnb_status probe_images(probe_run *run)
     pnb__fill_colour(&run->encoder.preprocess, job.rgb);
     PNB_TRY(make_rows(run, run->pixels.n, make_image, &job, &original));
     PNB_TRY(mean_trace(&original.view.rows, &run->out->rates.trace, NULL, &run->app->err));
-    PNB_TRY(probe_erased(run, &job, &original.view.rows));
+    PNB_TRY(probe_erased(run, &job, &original));
     if (run->pixels.n > 1)
         status = probe_mixed(run, &job, &original);
 done:
-    free_rows(&original);
-    return status;
-}
-
-/* ---- captions ---- */
-
-static pnb_status halves_of_levels(const double *u, const int *level, size_t n, size_t n_levels,
-                                   double *half, pnb_error *err)
-{
-    double *own = pnb__alloc_array(n, sizeof *own);
-    if (own == NULL)
-        return pnb__fail_nomem(err, n * sizeof *own);
-    for (size_t l = 0; l < n_levels; l++) {
-        size_t n_own = 0;
-        for (size_t i = 0; i < n; i++)
-            if (level[i] == (int)l)
-                own[n_own++] = u[i];
-        half[l] = pnb__mean_half_width(own, n_own);
-    }
-    pnb__free(own);
-    return PNB_OK;
-}
-
-static pnb_status halves_of_bins(const double *u, const size_t *length, size_t n,
-                                 const pnb_length_bin *bins, size_t n_bins, double *half,
-                                 pnb_error *err)
-{
-    double *own = pnb__alloc_array(n, sizeof *own);
-    if (own == NULL)
-        return pnb__fail_nomem(err, n * sizeof *own);
-    for (size_t b = 0; b < n_bins; b++) {
-        size_t n_own = 0;
-        for (size_t i = 0; i < n; i++)
-            if (length[i] >= bins[b].low && length[i] <= bins[b].high)
-                own[n_own++] = u[i];
-        half[b] = pnb__mean_half_width(own, n_own);
-    }
-    pnb__free(own);
-    return PNB_OK;
-}
-
-static pnb_status probe_levels(probe_run *run, const double *u)
-{
-    pnb__probe *out = run->out;
-    size_t n = run->texts.n;
-    int *level = NULL, last = -1;
-    pnb_status status = PNB_OK;
-    PNB_TRY(PNB_ALLOC(level, n, &run->app->err));
-    for (size_t i = 0; i < n; i++) {
-        level[i] = run->texts.items[i].level;
-        level[i] = level[i] < PNB__PROBE_LEVELS ? level[i] : -1;
-        last = PNB_MAX(last, level[i]);
-    }
-    out->n_levels = last >= 0 ? (size_t)last + 1 : 0;
-    if (last >= 0)
-        PNB_TRY(pnb_mean_by_group(u, level, n, out->n_levels, out->level_mean, out->level_n,
-                                  &run->app->err));
-    PNB_TRY(halves_of_levels(u, level, n, out->n_levels, out->level_half, &run->app->err));
-    if (last > 0 && out->level_n[0] > 0)
-        status =
-            pnb_share_group_above(u, level, n, 0, last, &out->first_above_last, &run->app->err);
-done:
-    pnb__free(level);
-    return status;
-}
-
-static pnb_status count_lengths(const probe_run *run, size_t *words, size_t *tokens)
-{
-    int context = (int)run->encoder.info->text.context_length;
-    int32_t *ids = NULL;
-    pnb_status status = PNB_OK;
-    PNB_TRY(PNB_ALLOC(ids, (size_t)context, &run->app->err));
-    for (size_t i = 0; i < run->texts.n; i++) {
-        const char *text = run->texts.items[i].text;
-        pnb__word_list list;
-        pnb_token_count count = {0};
-        PNB_TRY(pnb__word_list_split(text, &list, &run->app->err));
-        words[i] = list.n;
-        pnb__word_list_reset(&list);
-        PNB_TRY(pnb_tokenizer_encode(run->encoder.tokenizer, text, strlen(text), context, ids,
-                                     &count, &run->app->err));
-        tokens[i] = (size_t)count.n_total;
-    }
-done:
-    pnb__free(ids);
-    return status;
-}
-
-static pnb_status probe_lengths(probe_run *run, const double *u)
-{
-    pnb__probe *out = run->out;
-    pnb_error *err = &run->app->err;
-    size_t n = run->texts.n, n_bins = run->cmd->n_bins;
-    size_t *words = NULL;
-    size_t *tokens = NULL;
-    pnb_status status = PNB_OK;
-    PNB_TRY(PNB_ALLOC(words, n, err));
-    PNB_TRY(PNB_ALLOC(tokens, n, err));
-    PNB_TRY(count_lengths(run, words, tokens));
-    PNB_TRY(pnb_length_bins(u, words, n, out->words, n_bins, &out->n_words, &out->words_rho, err));
-    PNB_TRY(
-        pnb_length_bins(u, tokens, n, out->tokens, n_bins, &out->n_tokens, &out->tokens_rho, err));
-    PNB_TRY(halves_of_bins(u, words, n, out->words, out->n_words, out->words_half, err));
-    PNB_TRY(halves_of_bins(u, tokens, n, out->tokens, out->n_tokens, out->tokens_half, err));
-done:
-    pnb__free(words);
-    pnb__free(tokens);
-    return status;
-}
-
-/* Captions of the curve, evenly spaced, with `share` of their words gone (negative: as they are).
- */
-static pnb_status embed_dropped(probe_run *run, double share, pnb_embeddings **out)
-{
-    size_t total = run->texts.n, n = PNB_MIN(total, run->cmd->limit);
-    uint64_t seed = (uint64_t)run->app->common.seed;
-    pnb__text_inputs dropped = {0};
-    pnb_status status = PNB_OK;
-    for (size_t i = 0; i < n; i++) {
-        size_t source = (size_t)((double)i * (double)total / (double)n);
-        const char *text = run->texts.items[source].text;
-        char *left =
-            share < 0.0 ? pnb__strdup(text) : pnb__word_list_drop(text, share, seed, source);
-        if (left == NULL)
-            PNB_TRY(pnb__fail_nomem(&run->app->err, strlen(text)));
-        status = pnb__text_inputs_add_text(&dropped, left, &run->app->err);
-        pnb__free(left);
-        if (status != PNB_OK)
-            goto done;
-    }
-    if (pnb__is_interrupted(run->app))
-        PNB_TRY(pnb__fail(&run->app->err, PNB_INTERRUPTED, "stopped on request"));
-    status = pnb__embed_texts(run->app, &run->encoder, &dropped, out);
-done:
-    pnb__text_inputs_reset(&dropped);
-    return status;
-}
-
-static pnb_status keep_texts(probe_run *run, const pnb_embeddings *original,
-                             const pnb_embeddings *changed, const pnb_gaussians *from,
-                             const pnb_gaussians *to)
-{
-    pnb__probe_example *const examples[] = {&run->out->most, &run->out->least};
-    size_t row[2];
-    pnb_status status = find_examples(run, from, to, row);
-    for (size_t k = 0; status == PNB_OK && k < 2; k++) {
-        examples[k]->text = pnb__strdup(original->texts[row[k]]);
-        examples[k]->changed_text = pnb__strdup(changed->texts[row[k]]);
-        if (examples[k]->text == NULL || examples[k]->changed_text == NULL)
-            status = pnb__fail_nomem(&run->app->err, 256);
-    }
-    return status;
-}
-
-static pnb_status probe_dropped(probe_run *run)
-{
-    pnb__probe_curve *curve = &run->out->texts;
-    size_t n = run->cmd->n_shares;
-    pnb_embeddings *original = NULL, *changed = NULL;
-    pnb_view from = {0}, to = {0};
-    pnb_status status;
-    PNB_TRY(embed_dropped(run, -1.0, &original));
-    PNB_TRY(pnb_view_init(&from, original, &run->app->err));
-    curve->n = from.rows.n;
-    for (size_t s = 0; s <= n; s++) {
-        PNB_TRY(embed_dropped(run, s < n ? run->cmd->share[s] : 0.5, &changed));
-        PNB_TRY(pnb_view_init(&to, changed, &run->app->err));
-        if (s < n)
-            PNB_TRY(add_point(run, &from.rows, &to.rows, s, curve));
-        else if (from.rows.log_var != NULL)
-            PNB_TRY(pnb_share_included(&from.rows, &to.rows, run->cmd->published, NULL,
-                                       &run->out->rates.half, &run->app->err));
-        if (s == n && run->cmd->html != NULL && run->cmd->images.n == 0)
-            PNB_TRY(keep_texts(run, original, changed, &from.rows, &to.rows));
-        pnb_view_reset(&to);
-        pnb_embeddings_free(changed);
-        changed = NULL;
-    }
-done:
-    pnb_view_reset(&from);
-    pnb_view_reset(&to);
-    pnb_embeddings_free(original);
-    pnb_embeddings_free(changed);
-    return status;
-}
-
-static pnb_status probe_texts(probe_run *run)
-{
-    pnb_embeddings *set = NULL;
-    pnb_view view = {0};
-    double *u = NULL;
-    pnb_status status;
-    PNB_TRY(pnb__embed_texts(run->app, &run->encoder, &run->texts, &set));
-    PNB_TRY(pnb_view_init(&view, set, &run->app->err));
-    PNB_TRY(traces_of(&view.rows, &u, &run->app->err));
-    PNB_TRY(probe_levels(run, u));
-    PNB_TRY(probe_lengths(run, u));
-    status = probe_dropped(run);
-done:
-    pnb__free(u);
-    pnb_view_reset(&view);
-    pnb_embeddings_free(set);
+    pnb__probe_rows_reset(&original);
     return status;
 }
 
 /* ---- a model ---- */
 
-static pnb_status open_model(probe_run *run, const char *model)
+static pnb_status open_model(pnb__probing *run, const char *model)
 {
     const pnb__probe_cmd *cmd = run->cmd;
     const pnb_encoder_opts parts = {
@@ -519,20 +326,21 @@ static void clear_figures(pnb__probe *out)
     const double none = (double)NAN;
     const pnb_mixed_share no_share = {none, none, none, none};
     *out = (pnb__probe){.first_above_last = none, .words_rho = none, .tokens_rho = none};
-    out->rates = (pnb__probe_rates){none, none, no_share, no_share, none, none, none, none};
+    out->rates =
+        (pnb__probe_rates){none, none, no_share, no_share, none, none, none, none, {0}, {0}};
 }
 
 pnb_status pnb__probe_model(pnb__app *app, const pnb__probe_cmd *cmd, const char *model,
                             pnb__probe *out)
 {
-    probe_run run = {.app = app, .cmd = cmd, .out = out};
+    pnb__probing run = {.app = app, .cmd = cmd, .out = out};
     pnb_status status;
     clear_figures(out);
     PNB_TRY(open_model(&run, model));
     snprintf(out->name, sizeof out->name, "%s", run.encoder.name);
     if (cmd->texts.n > 0) {
         PNB_TRY(pnb__text_inputs_read(app, &run.texts, &cmd->texts, NULL, cmd->caption_key));
-        PNB_TRY(probe_texts(&run));
+        PNB_TRY(pnb__probe_texts(&run));
     }
     if (cmd->images.n > 0) {
         PNB_TRY(pnb__image_inputs_open(&run.sources, cmd->images.items, cmd->images.n, app->in,

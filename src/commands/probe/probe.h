@@ -10,6 +10,12 @@
 
 enum { PNB__MAX_SHARES = 24, PNB__MAX_LENGTH_BINS = 16, PNB__PROBE_LEVELS = 8 };
 
+typedef enum pnb__word_erasure {
+    PNB__WORDS_DROP, /* a word that goes leaves nothing behind */
+    PNB__WORDS_UNK,  /* the tokenizer's unknown word stands in its place */
+    PNB__WORDS_USUAL /* as the option was not given: UNK of lists of words (PCME), else DROP */
+} pnb__word_erasure;
+
 typedef struct pnb__probe_cmd {
     const char *model, *control; /* control may be NULL */
     const char *tokenizer, *preprocess;
@@ -20,8 +26,9 @@ typedef struct pnb__probe_cmd {
     size_t limit;                  /* pictures and captions of the curves */
     double share[PNB__MAX_SHARES]; /* erased shares of the curves, ascending, in [0, 1] */
     size_t n_shares;
-    double erased;     /* share of the inclusion test's erased pictures */
-    size_t n_bins;     /* of length */
+    double erased; /* share of the inclusion test's erased pictures */
+    size_t n_bins; /* of length */
+    pnb__word_erasure words;
     bool random_place; /* erase at random places instead of the middle */
     bool published;    /* inclusion as ProLIP's code has it */
     bool exif;
@@ -50,11 +57,15 @@ typedef struct pnb__probe_rates {
     pnb_mixed_share blend, halves; /* the two ways of mixing */
     double other;                  /* picture in another picture: what chance gives */
     double trace, blend_trace, halves_trace;
+    pnb_inclusion_contest by_erased, by_half; /* the first two beside the difference of divergences;
+                                               * strangers are the changed copies of other inputs.
+                                               * n = 0: not made */
 } pnb__probe_rates;
 
 /* Everything about one model. */
 typedef struct pnb__probe {
     char name[128];
+    pnb__word_erasure erasure; /* of the captions' words; not USUAL */
     size_t n_levels;
     double level_mean[PNB__PROBE_LEVELS];
     double level_half[PNB__PROBE_LEVELS]; /* half of the 95% interval of the mean */

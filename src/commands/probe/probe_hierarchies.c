@@ -87,6 +87,52 @@ static void add_chain(const pnb_gaussians *rows, const chain_row *links, const d
     }
 }
 
+typedef struct picked {
+    pnb_embeddings *set;
+    pnb_view view;
+} picked;
+
+static void free_picked(picked *p)
+{
+    pnb_view_reset(&p->view);
+    pnb_embeddings_free(p->set);
+}
+
+/* Level l of every chain, or of the chain after it. */
+static pnb_status pick_level(const pnb_embeddings *set, const chain_row *links,
+                             const pnb__hierarchy_figures *f, size_t l, size_t shift, picked *out,
+                             pnb_error *err)
+{
+    size_t *row = pnb__alloc_array(f->n, sizeof *row);
+    if (row == NULL)
+        return pnb__fail_nomem(err, f->n * sizeof *row);
+    for (size_t i = 0; i < f->n; i++)
+        row[i] = links[(i + shift) % f->n * f->n_levels + l].row;
+    pnb_status status = pnb_embeddings_select(&out->set, set, row, f->n, err);
+    pnb__free(row);
+    return status == PNB_OK ? pnb_view_init(&out->view, out->set, err) : status;
+}
+
+/* The whole picture in level l, by H and by the difference of divergences. */
+static pnb_status compare_level(const pnb_embeddings *set, const chain_row *links, size_t l,
+                                bool published, pnb__hierarchy_figures *f, pnb_error *err)
+{
+    picked whole = {0}, level = {0}, other = {0};
+    pnb_status status;
+    PNB_TRY(pick_level(set, links, f, f->n_levels - 1, 0, &whole, err));
+    PNB_TRY(pick_level(set, links, f, l, 0, &level, err));
+    if (f->n > 1)
+        PNB_TRY(pick_level(set, links, f, l, 1, &other, err));
+    status = pnb_inclusion_against_kl(&whole.view.rows, &level.view.rows,
+                                      f->n > 1 ? &other.view.rows : NULL, published, NULL, NULL,
+                                      &f->contest[l], err);
+done:
+    free_picked(&whole);
+    free_picked(&level);
+    free_picked(&other);
+    return status;
+}
+
 pnb_status pnb__hierarchy_figures_measure(const pnb_embeddings *set, bool published,
                                           pnb__hierarchy_figures *out, pnb_error *err)
 {
@@ -108,6 +154,8 @@ pnb_status pnb__hierarchy_figures_measure(const pnb_embeddings *set, bool publis
         out->uncertain[l] /= (double)out->n;
         out->included[l] /= (double)out->n;
     }
+    for (size_t l = 0; view.rows.log_var != NULL && l + 1 < out->n_levels; l++)
+        PNB_TRY(compare_level(set, links, l, published, out, err));
 done:
     pnb_view_reset(&view);
     pnb__free(links);

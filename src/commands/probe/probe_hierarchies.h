@@ -4,6 +4,7 @@
 
 #include "encode/encoder.h"
 #include "penumbra/embeddings.h"
+#include "penumbra/hierarchy.h"
 #include "program/app.h"
 
 enum { PNB__CHAIN_LEVELS = 8 };
@@ -14,6 +15,9 @@ typedef struct pnb__hierarchy_figures {
     double trace[PNB__CHAIN_LEVELS];     /* mean uncertainty */
     double included[PNB__CHAIN_LEVELS];  /* share of chains with H(whole picture in level) > 0 */
     double uncertain[PNB__CHAIN_LEVELS]; /* share with a level more uncertain than the picture */
+    pnb_inclusion_contest contest[PNB__CHAIN_LEVELS]; /* whole picture in level, by H and by KL;
+                                                       * strangers are levels of the next chain.
+                                                       * n = 0 of the last: it is the picture */
 } pnb__hierarchy_figures;
 
 /* Rows are KEY_LEVEL by id. Errors  FORMAT (another id, a chain without some level), SHAPE */

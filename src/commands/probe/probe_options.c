@@ -35,6 +35,9 @@ static const pnb__option options[] = {
                   "Erased share of the inclusion test; 0.2 by default", PNB__RANGE(0.001, 1)),
     PNB__ROW_FLAG("random-place", AT(job.random_place),
                   "Erase at a random place of each picture instead of in its middle"),
+    PNB__ROW_CHOICE("words", AT(job.words), "HOW", "drop|unk",
+                    "What a dropped word leaves: nothing, or the unknown word; unk by default for "
+                    "PCME, whose captions were trained so, else drop"),
     PNB__ROW_INT("bins", AT(job.n_bins), "N", "Bins of caption length; 10 by default",
                  PNB__RANGE(1, PNB__MAX_LENGTH_BINS)),
     PNB__ROW_FLAG("published", AT(job.published),
@@ -81,6 +84,8 @@ static pnb_status check(pnb__app *app, const pnb__probe_cmd *cmd, bool has_share
     if (no_images && (cmd->random_place || !isnan(cmd->erased)))
         return pnb__usage(app,
                           "--erased and --random-place are about pictures: they need --images");
+    if (no_texts && cmd->words != PNB__WORDS_USUAL)
+        return pnb__usage(app, "--words is about captions: it needs --texts");
     if (no_texts && cmd->n_bins > 0)
         return pnb__usage(app, "--bins is about the length of captions: it needs --texts");
     if (no_images && no_texts && has_shares)
@@ -90,7 +95,8 @@ static pnb_status check(pnb__app *app, const pnb__probe_cmd *cmd, bool has_share
 
 static void defaults(void *args)
 {
-    *(struct probe_args *)args = (struct probe_args){.job = {.erased = NAN}};
+    *(struct probe_args *)args =
+        (struct probe_args){.job = {.erased = NAN, .words = PNB__WORDS_USUAL}};
 }
 
 static pnb_status run(pnb__app *app, void *args, pnb__result *r)

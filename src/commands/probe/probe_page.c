@@ -165,6 +165,10 @@ pnb_status pnb__probe_page(const pnb__probe_cmd *cmd, const pnb__probe *model, c
                            pnb_error *err)
 {
     static const char *const tests[] = {"meaning", "share", "control", NULL};
+    static const char *const contest[] = {
+        "meaning",          "n", "by_h",    "control_by_h",    "by_kl",
+        "control_by_kl",    "p", "h_auroc", "control_h_auroc", "kl_auroc",
+        "control_kl_auroc", NULL};
     pnb__page page;
     pnb_status status;
     pnb__page_begin(&page, r, "Uncertainty of changed inputs", model->name);
@@ -182,6 +186,14 @@ pnb_status pnb__probe_page(const pnb__probe_cmd *cmd, const pnb__probe *model, c
     draw_chains(&page);
     pnb__page_section(&page, "Inclusion tests", "Share with H > 0, with its 95% interval.");
     pnb__page_percents(&page, "inclusion_tests", tests);
+    pnb__page_section(&page, "Inclusion against KL",
+                      "Which of two says more often what lies in what: H > 0, or KL(1||2) smaller "
+                      "than KL(2||1). Both change their sign with the direction, so that of pairs "
+                      "with nothing in common half pass. The AUROC tells how well the size parts "
+                      "pairs that belong together from others that were changed alike; 0.5 is "
+                      "chance. p is of the exact sign test of the pairs that one of the two alone "
+                      "judges right.");
+    pnb__page_table(&page, "inclusion_against_kl", contest);
     status = pnb__page_write(&page, cmd->html, err);
 done:
     pnb__page_reset(&page);

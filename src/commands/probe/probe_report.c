@@ -125,6 +125,61 @@ static void put_rates(const pnb__probe *m, const pnb__probe *c, pnb__result *r)
     }
 }
 
+/* One line of the comparison; `c` NULL without a control. A figure of pairs that were not made, in
+ * the control alone, is none. */
+static void put_contest(const char *key, const char *words, const pnb_inclusion_contest *m,
+                        const pnb_inclusion_contest *c, pnb__result *r)
+{
+    const double none = (double)NAN;
+    bool has = c != NULL && c->n > 0;
+    if (m->n == 0)
+        return;
+    pnb__result_row(r, "%s %s %zu", key, words, m->n);
+    cell_pair(r, m->by_h, c != NULL ? (has ? &c->by_h : &none) : NULL, 4);
+    cell_pair(r, m->by_kl, c != NULL ? (has ? &c->by_kl : &none) : NULL, 4);
+    pnb__result_row(r, "%.4f %.4f %.3g", m->only_h, m->only_kl, m->p);
+    cell_pair(r, m->h_auroc, c != NULL ? (has ? &c->h_auroc : &none) : NULL, 4);
+    cell_pair(r, m->kl_auroc, c != NULL ? (has ? &c->kl_auroc : &none) : NULL, 4);
+    pnb__result_row(r, "%.4f %.4f", m->h_mean, m->kl_mean);
+}
+
+/* Does H tell what lies in what better than KL(1||2) - KL(2||1) does? */
+static void put_contests(const pnb__probe *m, const pnb__probe *c, pnb__result *r)
+{
+    static const pnb__column columns[] = {{"test", "test"},
+                                          {"meaning", "1 in 2"},
+                                          {"n", "pairs"},
+                                          {"by_h", "H > 0"},
+                                          {"control_by_h", "control"},
+                                          {"by_kl", "KL diff. < 0"},
+                                          {"control_by_kl", "control"},
+                                          {"only_h", "H alone"},
+                                          {"only_kl", "KL alone"},
+                                          {"p", "p"},
+                                          {"h_auroc", "AUROC of H"},
+                                          {"control_h_auroc", "control"},
+                                          {"kl_auroc", "of KL diff."},
+                                          {"control_kl_auroc", "control"},
+                                          {"h_mean", NULL},
+                                          {"kl_mean", NULL}};
+    const pnb__probe_rates *a = &m->rates, *b = c != NULL ? &c->rates : NULL;
+    bool has_chains = m->chains.n > 0 && m->chains.contest[0].n > 0;
+    if (a->by_erased.n == 0 && a->by_half.n == 0 && !has_chains)
+        return;
+    begin_table(r, "inclusion_against_kl", "inclusion against KL(1||2) - KL(2||1)", columns,
+                PNB_COUNT(columns), c != NULL);
+    put_contest("erased", "picture in its erased copy", &a->by_erased,
+                b != NULL ? &b->by_erased : NULL, r);
+    put_contest("half_text", "caption in itself without half of its words", &a->by_half,
+                b != NULL ? &b->by_half : NULL, r);
+    for (size_t l = 0; has_chains && l + 1 < m->chains.n_levels; l++) {
+        char key[24], words[48];
+        snprintf(key, sizeof key, "chain_%zu", l);
+        snprintf(words, sizeof words, "picture in level %zu of its chain", l);
+        put_contest(key, words, &m->chains.contest[l], c != NULL ? &c->chains.contest[l] : NULL, r);
+    }
+}
+
 static void put_traces(const pnb__probe *m, const pnb__probe *c, pnb__result *r)
 {
     static const pnb__column columns[] = {
@@ -238,6 +293,9 @@ static void put_probe(const pnb__probe_cmd *cmd, const pnb__probe *m, const pnb_
     pnb__result_int(r, "n_texts", m->texts.n > 0 ? "captions of the curve" : NULL,
                     (int64_t)m->texts.n);
     pnb__result_text(r, "inclusion", NULL, cmd->published ? "published" : "exact");
+    if (m->texts.n > 0)
+        pnb__result_text(r, "words_leave", "a dropped word leaves",
+                         m->erasure == PNB__WORDS_UNK ? "the unknown word" : "nothing");
     put_levels(m, c, r);
     put_lengths(m->words, m->words_half, m->n_words, c != NULL ? c->words : NULL,
                 c != NULL ? c->n_words : 0, "words", "uncertainty by number of words", r);
@@ -247,20 +305,24 @@ static void put_probe(const pnb__probe_cmd *cmd, const pnb__probe *m, const pnb_
     put_curve(cmd, &m->images, c != NULL ? &c->images : NULL, "occlusion", "erased pixels", r);
     put_curve(cmd, &m->texts, c != NULL ? &c->texts : NULL, "word_dropping", "dropped words", r);
     put_chains(&m->chains, c != NULL ? &c->chains : NULL, r);
-    if (m->images.n == 0 && m->texts.n == 0)
-        return;
-    put_traces(m, c, r);
-    put_rates(m, c, r);
+    if (m->images.n > 0 || m->texts.n > 0) {
+        put_traces(m, c, r);
+        put_rates(m, c, r);
+    }
+    put_contests(m, c, r);
 }
 
 pnb_status pnb__probe_run(pnb__app *app, const pnb__probe_cmd *cmd, pnb__result *r)
 {
     pnb__probe model = {0}, control = {0};
+    pnb__probe_cmd of_control = *cmd;
     const pnb__probe *beside = cmd->control != NULL ? &control : NULL;
     pnb_status status;
     PNB_TRY(pnb__probe_model(app, cmd, cmd->model, &model));
+    if (cmd->texts.n > 0)
+        of_control.words = model.erasure;
     if (beside != NULL)
-        PNB_TRY(pnb__probe_model(app, cmd, cmd->control, &control));
+        PNB_TRY(pnb__probe_model(app, &of_control, cmd->control, &control));
     put_probe(cmd, &model, beside, r);
     if (cmd->html != NULL) {
         PNB_TRY(pnb__probe_page(cmd, &model, r, &app->err));

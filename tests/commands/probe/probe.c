@@ -207,6 +207,46 @@ static void images_as_by_hand(void **state)
     assert_near(p.rates.blend_trace, trace_of(&mixed), 0, 1e-6);
 }
 
+/* KL(1||2) - KL(2||1) of row i and of the row `shift` after it */
+static double kl_difference(const encoded *a, const encoded *b, size_t i, size_t shift)
+{
+    size_t j = (i + shift) % N;
+    return pnb_measure_pair(PNB_MEASURE_KL, &a->view, i, &b->view, j, NULL) -
+           pnb_measure_pair(PNB_MEASURE_KL, &b->view, j, &a->view, i, NULL);
+}
+
+/* Strangers are the next picture's erased copy. */
+static void inclusion_against_kl(void **state)
+{
+    fixture *f = *state;
+    static unsigned char changed[N][SIDE * SIDE * 3];
+    encoded whole, erased;
+    pnb__probe p;
+    double n_kl = 0, area_h = 0, area_kl = 0;
+    run_probe(f, false, &p);
+    encode(f, f->pixels, &whole);
+    erase_middle(f, changed);
+    encode(f, changed, &erased);
+    for (size_t i = 0; i < N; i++) {
+        double d = kl_difference(&whole, &erased, i, 0);
+        double h = pnb_measure_pair(PNB_MEASURE_INCLUSION, &whole.view, i, &erased.view, i, NULL);
+        n_kl += d < 0;
+        for (size_t j = 0; j < N; j++) {
+            area_h += h > pnb_measure_pair(PNB_MEASURE_INCLUSION, &whole.view, j, &erased.view,
+                                           (j + 1) % N, NULL);
+            area_kl += d < kl_difference(&whole, &erased, j, 1);
+        }
+    }
+    const pnb_inclusion_contest *c = &p.rates.by_erased;
+    assert_int_equal(c->n, N);
+    assert_near(c->by_h, share_in(&whole, &erased, 0), 1e-12, 0);
+    assert_near(c->by_kl, n_kl / N, 1e-12, 0);
+    assert_near(c->h_auroc, area_h / (N * N), 1e-12, 0);
+    assert_near(c->kl_auroc, area_kl / (N * N), 1e-12, 0);
+    assert_near(c->h_mean, mean_h(PNB_MEASURE_INCLUSION, &whole, &erased), 0, 1e-5);
+    assert_int_equal(p.rates.by_half.n, 3);
+}
+
 static void inclusion_exact_or_published(void **state)
 {
     fixture *f = *state;
@@ -244,6 +284,7 @@ static void texts_by_level_and_length(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(images_as_by_hand),
+                                       cmocka_unit_test(inclusion_against_kl),
                                        cmocka_unit_test(inclusion_exact_or_published),
                                        cmocka_unit_test(texts_by_level_and_length)};
     return cmocka_run_group_tests(tests, set_up, tear_down);
