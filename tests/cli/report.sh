@@ -176,5 +176,7 @@ want 0 report --images i.safetensors --texts t.safetensors --truth $truth --boot
     --measure match_prob --samples 2 --match-a 4 --match-b 3 --out match.html
 want 2 report --images i.safetensors --texts t.safetensors --truth $truth --samples 2 --out no.html
 says "--samples belongs to the measures avg_l2 and match_prob"
+want 1 report --images i.safetensors --texts t.safetensors --class-key id --out no.html
+says "--class-key id: no query shares its label"
 every_option report
 finish

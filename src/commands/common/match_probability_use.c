@@ -1,14 +1,16 @@
 /* Probabilities of hits: from the calibration beside a set, else from the model's a and b.
  *
  * The model's s(a*score + b) is given for csd and mean between a picture and a caption, the scores
- * the model was trained on; all others have a probability only through a calibration, and only
- * through one that was fitted on such queries and such rows. */
+ * the model was trained on. match_prob is PCME's probability itself, under an a and b that were
+ * trained or told; the defaults of 5 are nobody's. All others have a probability only through a
+ * calibration, and only through one that was fitted on such queries and such rows. */
 #include "commands/common/match_probability_use.h"
 
 #include <math.h>
 #include <string.h>
 
 #include "base/base.h"
+#include "commands/common/match_use.h"
 #include "prob/measure.h"
 #include "sets/embeddings.h"
 #include "sets/set_rows.h"
@@ -33,13 +35,18 @@ void pnb__match_probability_reset(pnb__match_probability *odds)
 
 const char *pnb__match_probability_source(const pnb__match_probability *odds)
 {
-    return odds->has_fit ? "calibration" : odds->has_model ? "model" : NULL;
+    return odds->has_fit      ? "calibration"
+           : odds->is_measure ? "measure"
+           : odds->has_model  ? "model"
+                              : NULL;
 }
 
 double pnb__match_probability_of(const pnb__match_probability *odds, double score)
 {
     if (odds->has_fit)
         return pnb_match_fit_apply(&odds->fit, score, odds->n_gallery);
+    if (odds->is_measure)
+        return score;
     return odds->has_model ? pnb_match_probability(score, odds->a, odds->b) : (double)NAN;
 }
 
@@ -193,6 +200,7 @@ static pnb_status load_fit(pnb__app *app, const pnb__match_probability_use *use,
     odds->has_fit = found == PNB_FIT_AGREES || is_trusted;
     if (!odds->has_fit) {
         odds->has_model = odds->has_model && odds->limits.for_figures;
+        odds->is_measure = odds->is_measure && odds->limits.for_figures;
         return leave_aside(app, odds, why, found == PNB_FIT_UNKNOWN);
     }
     if (is_trusted)
@@ -214,6 +222,25 @@ static void take_model(pnb__app *app, const pnb__match_probability_use *use,
     odds->has_model =
         pnb__model_speaks_of(use->gallery, use->queries, use->measure, why, sizeof why);
     if (!odds->has_model && odds->path == NULL && !odds->limits.for_figures)
+        pnb__warn(app, "no probability is given: %s; `penumbra calibrate` fits one", why);
+}
+
+/* Takes the values of match_prob, where its constants are more than defaults. */
+static void take_measure(pnb__app *app, const pnb__match_probability_use *use,
+                         pnb__match_probability *odds)
+{
+    char why[200];
+    if (pnb__measure_traits_of(use->measure)->reads != PNB__READS_MATCH)
+        return;
+    if (use->match_is_told)
+        odds->is_measure = true;
+    else if (!pnb__carries_match(&use->gallery->info) && !pnb__carries_match(&use->queries->info))
+        snprintf(why, sizeof why,
+                 "no set carries a and b of match_prob, --match-a and --match-b say them");
+    else
+        odds->is_measure =
+            pnb__model_speaks_of(use->gallery, use->queries, use->measure, why, sizeof why);
+    if (!odds->is_measure && odds->path == NULL && !odds->limits.for_figures)
         pnb__warn(app, "no probability is given: %s; `penumbra calibrate` fits one", why);
 }
 
@@ -246,9 +273,10 @@ pnb_status pnb__match_probability_load(pnb__app *app, const pnb__match_probabili
     *odds = (pnb__match_probability){.n_gallery = use->gallery->n, .limits = *limits};
     PNB_TRY(find_file(use->path, odds, &app->err));
     take_model(app, use, odds);
+    take_measure(app, use, odds);
     if (odds->path != NULL)
         PNB_TRY(load_fit(app, use, odds));
-    if (!isnan(limits->min_probability) && !odds->has_fit && !odds->has_model)
+    if (!isnan(limits->min_probability) && pnb__match_probability_source(odds) == NULL)
         PNB_TRY(pnb__fail(&app->err, PNB_NOT_FOUND,
                           "--min-probability: nothing says what a score of these queries in this "
                           "set is worth; fit it with `penumbra calibrate`"));

@@ -25,6 +25,7 @@ typedef struct pnb__match_probability_use {
     const pnb_embeddings *gallery, *queries;
     pnb_measure measure;
     const pnb_measure_opts *measure_opts;
+    bool match_is_told; /* a and b of match_prob were given, whatever the sets carry */
 } pnb__match_probability_use;
 
 /* "x.safetensors" or "x.npy" -> "x.calibration.json"; free with pnb__free. ARG for another ending.
@@ -41,6 +42,7 @@ bool pnb__model_speaks_of(const pnb_embeddings *a, const pnb_embeddings *b, pnb_
 
 typedef struct pnb__match_probability {
     bool has_fit, has_model;
+    bool is_measure; /* the score is the probability: match_prob */
     pnb_match_fit fit;
     double a, b; /* the model's, with has_model */
     size_t n_gallery;
@@ -53,16 +55,17 @@ typedef struct pnb__match_probability {
 /* Reads the calibration beside the gallery and works out the limits. A file that was made for
  * something else is left aside with a warning, and no probability is given, unless a limit or the
  * file was asked for; one whose origin, or a set whose, is unknown the same, unless `trust` takes
- * it. Without a file the model's a and b count where they speak of these rows. `odds` is released
- * by pnb__match_probability_reset in any case.
- * Errors  ARG (the calibration is of something else, a limit it cannot give), NOT_FOUND (a limit
- *         without a calibration), and as pnb_match_fit_load */
+ * it. Without a file the model's a and b count where they speak of these rows; match_prob is the
+ * probability itself where its a and b are told, or carried by a set and of such rows. `odds` is
+ * released by pnb__match_probability_reset in any case. Errors  ARG (the calibration is of
+ * something else, a limit it cannot give), NOT_FOUND (a limit without a calibration), and as
+ * pnb_match_fit_load */
 pnb_status pnb__match_probability_load(pnb__app *app, const pnb__match_probability_use *use,
                                        const pnb__list_limits *limits,
                                        pnb__match_probability *odds);
 void pnb__match_probability_reset(pnb__match_probability *odds);
 
-/* Where probabilities come from: "calibration", "model"; NULL: there are none. */
+/* Where probabilities come from: "calibration", "model", "measure"; NULL: there are none. */
 const char *pnb__match_probability_source(const pnb__match_probability *odds);
 /* p(match) of a score, NaN when nothing is known. */
 double pnb__match_probability_of(const pnb__match_probability *odds, double score);

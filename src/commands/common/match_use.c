@@ -9,7 +9,7 @@
 #include "prob/measure.h"
 
 /* 0 and NaN: the set carries none. */
-static bool carries(const pnb_embeddings_info *info)
+bool pnb__carries_match(const pnb_embeddings_info *info)
 {
     return info != NULL && isfinite(info->match_a) && info->match_a > 0 && isfinite(info->match_b);
 }
@@ -36,13 +36,13 @@ pnb_status pnb__match_settle(pnb__app *app, const pnb__match_words *words, pnb_m
         return status;
     bool is_told = !isnan(words->a) && !isnan(words->b);
     bool reads_match = pnb__measure_traits_of(measure)->reads == PNB__READS_MATCH;
-    if (reads_match && !is_told && carries(a) && carries(b) &&
+    if (reads_match && !is_told && pnb__carries_match(a) && pnb__carries_match(b) &&
         (a->match_a != b->match_a || a->match_b != b->match_b))
         return pnb__usage(app,
                           "one set was trained with a %g and b %g of match_prob, the other with %g "
                           "and %g: say which by --match-a and --match-b",
                           a->match_a, a->match_b, b->match_a, b->match_b);
-    const pnb_embeddings_info *from = carries(a) ? a : carries(b) ? b : NULL;
+    const pnb_embeddings_info *from = pnb__carries_match(a) ? a : pnb__carries_match(b) ? b : NULL;
     if (from != NULL) {
         out->match_a = from->match_a;
         out->match_b = from->match_b;

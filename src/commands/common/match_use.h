@@ -32,6 +32,8 @@ typedef struct pnb__match_words {
 pnb_status pnb__match_settle(pnb__app *app, const pnb__match_words *words, pnb_measure measure,
                              const pnb_embeddings_info *a, const pnb_embeddings_info *b,
                              pnb_measure_opts *out);
+/* Whether a set (NULL: none) carries a and b of match_prob, as those of a PCME do. */
+bool pnb__carries_match(const pnb_embeddings_info *info);
 /* Adds the constants that the measure reads: samples, match_a, match_b; labels for people or NULL
  * (`is_for_people` false). */
 void pnb__put_match(pnb__result *r, pnb_measure measure, const pnb_measure_opts *opts,

@@ -70,6 +70,12 @@
         PNB__ROW_FLAG("by-class", (at_by_class),                                                   \
                       "Class folders: a caption matches every picture of its class")
 
+/* A field `const char *`. */
+#define PNB__CLASS_KEY_ROW(at_class_key)                                                           \
+    PNB__ROW_TEXT("class-key", (at_class_key), "FIELD",                                            \
+                  "In place of --truth a field of both ids files (class, label): rows of one "     \
+                  "value belong together, a caption to every picture of its class")
+
 /* Two fields `const char *`. */
 #define PNB__COCO_ROWS(at_eccv, at_label_vectors)                                                  \
     PNB__ROW_FILE(                                                                                 \

@@ -98,6 +98,8 @@ static pnb_status apply(pnb__retrieval *run, const choice *images, const choice 
     PNB_TRY(replace_set(&run->texts, texts, err));
     for (size_t i = 0; i < texts->n_kept; i++)
         run->text_level[i] = run->text_level[texts->kept[i]];
+    for (size_t i = 0; run->classes.n > 0 && i < texts->n_kept; i++) /* all pictures stay */
+        run->classes.text[i] = run->classes.text[texts->kept[i]];
     for (size_t i = 0; i < run->n_karpathy; i++) /* rows that the file names are kept */
         if (run->karpathy_row[i] >= 0)
             run->karpathy_row[i] = (int64_t)images->row_of[run->karpathy_row[i]];
@@ -188,7 +190,7 @@ static void say_duplicates(pnb__app *app, const char *path, const pnb_truth *tru
                  truth->n_duplicates);
 }
 
-/* Without a file: ECCV's original pairs, or row i and row i. */
+/* Without a file: classes, ECCV's original pairs, or row i and row i. */
 static pnb_status load_truth(pnb__app *app, const pnb__retrieval_opts *opts, pnb__retrieval *run,
                              pnb_truth_report *report)
 {
@@ -198,6 +200,8 @@ static pnb_status load_truth(pnb__app *app, const pnb__retrieval_opts *opts, pnb
     char *original = NULL;
     const char *path = opts->truth;
     pnb_status status = PNB_OK;
+    if (opts->class_key != NULL)
+        return pnb__retrieval_class_truth(app, opts, run);
     if (path == NULL && opts->eccv != NULL) {
         path = original = pnb__path_join(opts->eccv, "original_image_to_caption.json");
         if (path == NULL)

@@ -8,7 +8,7 @@
 
 #include "commands/commands.h"
 #include "commands/common/option_rows.h"
-#include "commands/eval/eval_retrieval.h"
+#include "commands/eval/retrieval_args.h"
 #include "prob/measure.h"
 
 struct measures_args {
@@ -20,9 +20,11 @@ struct measures_args {
 static const pnb__option options[] = {
     PNB__IMAGES_TEXTS_ROWS(AT(job.images), AT(job.texts)),
     PNB__TRUTH_ROWS(AT(job.truth), AT(job.read.format), AT(job.read.split), AT(job.read.by_class)),
+    PNB__CLASS_KEY_ROW(AT(job.class_key)),
     PNB__ROW_INT("level", AT(job.level), "N", "Only captions of this level", PNB__RANGE(0, 7)),
     PNB__ROW_LIST("measure", AT(measures), "NAME...",
-                  "Measures to compare; by default every one between the families of the sets"),
+                  "Measures to compare; by default every one between the families of the sets, "
+                  "max_cosine only where rows hold several embeddings: of one it is mean"),
     PNB__MATCH_ROWS(AT(job.match.n_samples), AT(job.match.a), AT(job.match.b)),
 };
 #undef AT
@@ -48,9 +50,11 @@ static pnb_status choose(pnb__app *app, const struct measures_args *a, const pnb
         out->is_wanted[m] = true;
     }
     for (int m = 0; m < PNB_N_MEASURES; m++) {
+        bool repeats_mean =
+            m == PNB_MEASURE_MAX_COSINE && images->n_embeddings <= 1 && texts->n_embeddings <= 1;
         if (a->measures.n == 0)
-            out->is_wanted[m] =
-                pnb_measure_check_fit((pnb_measure)m, images, texts, NULL) == PNB_OK;
+            out->is_wanted[m] = !repeats_mean && pnb_measure_check_fit((pnb_measure)m, images,
+                                                                       texts, NULL) == PNB_OK;
         bool is_match = pnb__measure_traits_of((pnb_measure)m)->reads == PNB__READS_MATCH;
         out->any_sampled |= out->is_wanted[m] && pnb__measure_is_sampled((pnb_measure)m);
         out->any_match |= out->is_wanted[m] && is_match;
@@ -140,8 +144,7 @@ static pnb_status run(pnb__app *app, void *args, pnb__result *r)
     pnb_measure_opts match;
     chosen c;
     pnb_status status;
-    if (a->job.truth == NULL && a->job.read.split != NULL)
-        return pnb__usage(app, "--split is a part of a --truth file, and none is given");
+    PNB_TRY(pnb__retrieval_truth_check(app, &a->job));
     opts.match = none; /* of the families' own measure, which is not compared by itself */
     opts.measure = PNB_MEASURE_MEAN;
     PNB_TRY(pnb__retrieval_load(app, &opts, &run));

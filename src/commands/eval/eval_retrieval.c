@@ -163,9 +163,13 @@ static pnb_status add_side(pnb__app *app, const pnb__retrieval_opts *opts, pnb__
 {
     const pnb__list_limits limits = {
         .min_probability = NAN, .conformal_alpha = NAN, .for_figures = true};
-    const pnb__match_probability_use use = {
-        i2t ? opts->texts : opts->images, i2t ? run->texts : run->images,
-        i2t ? run->images : run->texts, run->measure, &run->measure_opts};
+    const pnb__match_probability_use use = {i2t ? opts->texts : opts->images,
+                                            i2t ? run->texts : run->images,
+                                            i2t ? run->images : run->texts,
+                                            run->measure,
+                                            &run->measure_opts,
+                                            .match_is_told =
+                                                !isnan(opts->match.a) && !isnan(opts->match.b)};
     pnb__retrieval_side *side = i2t ? &run->i2t : &run->t2i;
     pnb__match_probability odds = {0};
     pnb_status status;
@@ -243,6 +247,7 @@ void pnb__retrieval_reset(pnb__retrieval *run)
     pnb__free(run->image_u);
     pnb__free(run->text_u);
     pnb__free(run->text_level);
+    pnb__row_classes_reset(&run->classes);
     pnb__free(run->image_cluster);
     pnb__free(run->text_cluster);
     pnb__free(run->karpathy_row);

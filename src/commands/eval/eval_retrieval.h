@@ -23,6 +23,8 @@ typedef struct pnb__retrieval_opts {
     const char *images, *texts; /* embedding sets */
     const char *truth;          /* truth file; NULL: row i belongs to row i */
     pnb_truth_read_opts read;   /* its format and split */
+    const char *class_key;      /* field of the ids files whose equal values match, in place of a
+                                 * truth file; NULL: none */
     const char *eccv;           /* folder of ECCV Caption's lists; NULL: none */
     const char *label_vectors;  /* labels of the pictures, for PMRP; NULL: none */
     size_t fold_images;         /* pictures in a fold of COCO 1K: 1,000 (smaller in tests) */
@@ -76,6 +78,14 @@ typedef struct pnb__coco_row {
 } pnb__coco_row;
 enum { PNB__MAX_COCO_ROWS = 22 };
 
+/* Classes of the rows by opts->class_key; n = 0: not asked for. */
+typedef struct pnb__row_classes {
+    char **name; /* [n], in order */
+    size_t n;
+    int32_t *image, *text; /* of each row; -1: it has none */
+} pnb__row_classes;
+void pnb__row_classes_reset(pnb__row_classes *classes);
+
 typedef struct pnb__retrieval {
     pnb_embeddings *images, *texts; /* texts of the level asked for */
     pnb_view image_view, text_view;
@@ -86,7 +96,8 @@ typedef struct pnb__retrieval {
     pnb_uncertainty uncertainty;    /* that was used; cosine is of a query and its first hit */
     double *image_u, *text_u;       /* of rows, whatever the family; of points 0 */
     int *text_level;                /* -1 unknown */
-    pnb_retrieval figures;          /* forward: image to text */
+    pnb__row_classes classes;
+    pnb_retrieval figures;                 /* forward: image to text */
     int64_t *image_cluster, *text_cluster; /* rows of one label are drawn together */
     size_t n_clusters[2];                  /* among the queries of each direction */
     char cluster_unit[96];                 /* what a cluster is: "picture with its captions" */
@@ -113,6 +124,14 @@ void pnb__retrieval_report(const pnb__retrieval *run, const pnb__retrieval_opts 
 
 /* ---- eval_load.c ---- Sets, truth and what is kept of them, up to text_level. */
 pnb_status pnb__retrieval_load(pnb__app *app, const pnb__retrieval_opts *opts, pnb__retrieval *run);
+
+/* ---- eval_classes.c ---- The truth of opts->class_key, with run->classes.
+ * Errors  NOT_FOUND (a side without the field), ARG (no class of both), FORMAT (a value that is
+ *         neither a text nor a whole number), NOMEM */
+pnb_status pnb__retrieval_class_truth(pnb__app *app, const pnb__retrieval_opts *opts,
+                                      pnb__retrieval *run);
+/* R@1 and R-Precision both ways of each class and as their mean, where there are classes. */
+pnb_status pnb__retrieval_put_classes(pnb__app *app, const pnb__retrieval *run, pnb__result *r);
 
 /* ---- eval_clusters.c ---- Labels, number and unit of what is drawn together; fewer clusters
  * than an interval needs are warned of. Errors  NOT_FOUND, FORMAT (the field of opts->cluster) */

@@ -31,6 +31,7 @@ static pnb_status run_retrieval(pnb__app *app, void *args, pnb__result *r)
         return status;
     PNB_TRY(pnb__retrieval_run(app, &a->job, &run));
     pnb__retrieval_report(&run, &a->job, a->files.dataset, r);
+    PNB_TRY(pnb__retrieval_put_classes(app, &run, r));
     status = pnb__retrieval_save(app, &run, &a->job, &a->files, r);
 done:
     pnb__retrieval_reset(&run);
@@ -48,7 +49,8 @@ const pnb__command pnb__cmd_eval_retrieval = {
         "95% intervals over clusters of queries, as a picture with its captions. Bins have no "
         "interval: S and R2 depend on the number of queries; Spearman and AUROC do not. "
         "Probabilities come from the calibration beside the set that is searched, else "
-        "from the model's a and b. Shares are fractions everywhere, RSUM too. Memory grows "
+        "from the model's a and b, or are match_prob's own values. Shares are fractions "
+        "everywhere, RSUM too. Memory grows "
         "with the number of pairs and rows, never with their product.",
     .examples = "penumbra eval retrieval --images images.safetensors --texts texts.safetensors "
                 "--truth shapes/truth/test.pairs --level 3\n"

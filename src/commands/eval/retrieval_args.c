@@ -12,13 +12,24 @@ pnb__retrieval_args pnb__retrieval_args_default(void)
     return (pnb__retrieval_args){.job = pnb__retrieval_opts_default()};
 }
 
+pnb_status pnb__retrieval_truth_check(pnb__app *app, const pnb__retrieval_opts *job)
+{
+    if (job->truth == NULL && job->read.split != NULL)
+        return pnb__usage(app, "--split is a part of a --truth file, and none is given");
+    if (job->class_key != NULL && (job->truth != NULL || job->eccv != NULL))
+        return pnb__usage(app,
+                          "--class-key says what belongs together in place of --truth and --eccv");
+    return PNB_OK;
+}
+
 pnb_status pnb__retrieval_args_read(pnb__app *app, pnb__retrieval_args *a, const char *dataset)
 {
     const pnb__text_list *words = &a->recall_k;
     if (a->files.dataset == NULL)
         a->files.dataset = dataset;
-    if (a->job.truth == NULL && a->job.read.split != NULL)
-        return pnb__usage(app, "--split is a part of a --truth file, and none is given");
+    pnb_status status = pnb__retrieval_truth_check(app, &a->job);
+    if (status != PNB_OK)
+        return status;
     if (words->n > PNB_MAX_RECALLS)
         return pnb__usage(app, "--recall-k takes at most %d values", PNB_MAX_RECALLS);
     for (size_t i = 0; i < words->n; i++) {

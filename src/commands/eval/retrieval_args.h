@@ -17,6 +17,8 @@ typedef struct pnb__retrieval_args {
 
 /* Before the words are read: figures of everything the rows choose, with 1,000 resamples. */
 pnb__retrieval_args pnb__retrieval_args_default(void);
+/* What does not go together of a truth file, its split and --class-key: wrong usage. */
+pnb_status pnb__retrieval_truth_check(pnb__app *app, const pnb__retrieval_opts *job);
 /* Behind them: what is not in a row. `dataset` is the name of the data without --dataset.
  * Errors  ARG (a value that is no cut-off, a split of no truth: wrong usage) */
 pnb_status pnb__retrieval_args_read(pnb__app *app, pnb__retrieval_args *a, const char *dataset);
@@ -26,6 +28,7 @@ pnb_status pnb__retrieval_args_read(pnb__app *app, pnb__retrieval_args *a, const
 #define PNB__RETRIEVAL_ROWS(AT)                                                                    \
     PNB__TRUTH_ROWS(AT(job.truth), AT(job.read.format), AT(job.read.split),                        \
                     AT(job.read.by_class)),                                                        \
+        PNB__CLASS_KEY_ROW(AT(job.class_key)),                                                     \
         PNB__ROW_INT("level", AT(job.level), "N", "Only captions of this level",                   \
                      PNB__RANGE(0, 7)),                                                            \
         PNB__SETS_MEASURE_ROW(AT(job.measure)),                                                    \

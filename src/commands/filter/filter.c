@@ -76,8 +76,12 @@ static pnb_status load_calibration(pnb__app *app, pnb__filter_run *run, bool *is
 {
     static const pnb_fit_words words = {"queries", "gallery rows"};
     const char *path = run->opts->calibration;
-    pnb__match_probability_use use = {path, run->texts, run->images, run->opts->measure,
-                                      &run->measure_opts};
+    pnb__match_probability_use use = {path,
+                                      run->texts,
+                                      run->images,
+                                      run->opts->measure,
+                                      &run->measure_opts,
+                                      .match_is_told = false};
     char why[320];
     pnb_status status = pnb_match_fit_load(&run->fit, path, &app->err);
     if (status != PNB_OK)

@@ -287,8 +287,13 @@ pnb_status pnb__search_run(pnb__app *app, const pnb__search_opts *opts, pnb__res
     run.search.measure_opts.seed = (uint64_t)app->common.seed;
     PNB_TRY(pnb__match_settle(app, &opts->match, run.search.measure, &run.queries->info,
                               &run.index->info, &run.search.measure_opts));
-    const pnb__match_probability_use use = {index, run.index, run.queries, run.search.measure,
-                                            &run.search.measure_opts};
+    const pnb__match_probability_use use = {index,
+                                            run.index,
+                                            run.queries,
+                                            run.search.measure,
+                                            &run.search.measure_opts,
+                                            .match_is_told =
+                                                !isnan(opts->match.a) && !isnan(opts->match.b)};
     PNB_TRY(pnb__match_probability_load(app, &use, &opts->limits, &run.odds));
     PNB_TRY(pnb__row_uncertainty(run.index, opts->uncertainty, &run.u, err));
     PNB_TRY(find_lists(&run));

@@ -52,6 +52,8 @@ extern const char *const pnb__carried_fields[PNB__N_CARRIED]; /* url caption uid
 pnb_status pnb__carry_fields(pnb__buf *extra, const pnb_sample *sample, bool is_text,
                              pnb_error *err);
 
+/* The class of a sample, its name and number where they are known, the same way. */
+void pnb__carry_class(pnb__buf *extra, const pnb_sample *sample);
 /* ---- captions ---- in memory */
 typedef struct pnb__text {
     char *id;    /* NULL: the row number */

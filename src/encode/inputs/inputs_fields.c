@@ -1,10 +1,12 @@
-/* What img2dataset and webdataset records say of a sample beside its picture and captions.
+/* What img2dataset and webdataset records say of a sample beside its picture and captions, and the
+ * class it is of.
  *
- * It is carried along to the row's names, so that a hit leads back to where the picture came from.
- */
+ * It is carried along to the row's names, so that a hit leads back to where the picture came from,
+ * and that rows of one class know each other (`eval --class-key class`). */
 #include <string.h>
 
 #include "encode/inputs/inputs.h"
+#include "io/byte_names.h"
 #include "io/json/json.h"
 
 const char *const pnb__carried_fields[PNB__N_CARRIED] = {"url", "caption", "uid", "key"};
@@ -26,4 +28,14 @@ pnb_status pnb__carry_fields(pnb__buf *extra, const pnb_sample *sample, bool is_
     }
     json_decref(root);
     return status;
+}
+
+void pnb__carry_class(pnb__buf *extra, const pnb_sample *sample)
+{
+    if (sample->class_name != NULL) {
+        pnb__buf_puts(extra, ",\"class\":");
+        pnb__byte_name_append(extra, sample->class_name); /* it may be named by its folder */
+    }
+    if (sample->label >= 0)
+        pnb__buf_printf(extra, ",\"label\":%lld", (long long)sample->label);
 }

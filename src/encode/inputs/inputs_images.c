@@ -287,18 +287,17 @@ static pnb_status label_sample(const source *s, size_t index, pnb_embeddings *se
     PNB_TRY(pnb_embeddings_set_id(set, row, pnb__sample_id(s->set, &sample), err));
     if (sample.image_path != NULL)
         PNB_TRY(pnb_embeddings_set_path(set, row, sample.image_path, err));
-    const char *const names[] = {"group", "subgroup", "name", "class"};
-    const char *const values[] = {sample.group, sample.subgroup, sample.name, sample.class_name};
+    const char *const names[] = {"group", "subgroup", "name"};
+    const char *const values[] = {sample.group, sample.subgroup, sample.name};
     pnb__buf_puts(&extra, "{\"source\":");
     pnb__byte_name_append(&extra, s->path);
     pnb__buf_printf(&extra, ",\"index\":%zu", index);
     for (size_t k = 0; k < PNB_COUNT(names); k++)
         if (values[k] != NULL) {
             pnb__buf_printf(&extra, ",\"%s\":", names[k]);
-            pnb__byte_name_append(&extra, values[k]); /* a class may be named by its folder */
+            pnb__byte_name_append(&extra, values[k]);
         }
-    if (sample.label >= 0)
-        pnb__buf_printf(&extra, ",\"label\":%lld", (long long)sample.label);
+    pnb__carry_class(&extra, &sample);
     PNB_TRY(pnb__carry_fields(&extra, &sample, false, err));
     pnb__buf_putc(&extra, '}');
     status = extra.failed ? pnb__fail_nomem(err, extra.size)

@@ -227,46 +227,80 @@ static pnb_status read_level(const json_t *value, int otherwise, const char *whe
     return pnb__fail(err, PNB_FORMAT, "%s: a level is a whole number from 0", where);
 }
 
+/* {"class": ..., "label": ...} of a record, as far as it has them; NULL: neither. To be freed. */
+static pnb_status class_of_record(const json_t *record, char **out, pnb_error *err)
+{
+    static const char *const fields[] = {"class", "label"};
+    pnb__buf extra = {0};
+    pnb__buf_putc(&extra, '{');
+    for (size_t i = 0; i < PNB_COUNT(fields); i++) {
+        const json_t *value = json_object_get(record, fields[i]);
+        if (!json_is_string(value) && !json_is_integer(value))
+            continue;
+        pnb__buf_printf(&extra, "%s\"%s\":", extra.size > 1 ? "," : "", fields[i]);
+        pnb__json_append_value(&extra, value);
+    }
+    bool has_any = extra.size > 1;
+    pnb__buf_putc(&extra, '}');
+    *out = NULL;
+    pnb_status status = extra.failed ? pnb__fail_nomem(err, extra.size) : PNB_OK;
+    if (status == PNB_OK && has_any)
+        status = pnb__copy_text(out, extra.data, err);
+    pnb__buf_reset(&extra);
+    return status;
+}
+
+/* What the captions of one record share. */
+typedef struct record_of_many {
+    const char *id, *where, *extra; /* id and extra may be NULL */
+    int level;
+} record_of_many;
+
+static pnb_status add_captions(pnb__text_inputs *c, const record_of_many *r, const json_t *many,
+                               const json_t *levels, pnb_error *err)
+{
+    pnb_status status = PNB_OK;
+    for (size_t k = 0; status == PNB_OK && k < json_array_size(many); k++) {
+        const char *text = json_string_value(json_array_get(many, k));
+        char *id = pnb__format("%s#%zu", r->id != NULL ? r->id : r->where, k);
+        int level = r->level;
+        status = read_level(json_array_get(levels, k), r->level, r->where, &level, err);
+        if (status == PNB_OK && (text == NULL || id == NULL))
+            status = pnb__fail(err, PNB_FORMAT, "%s: captions[%zu] is not text", r->where, k);
+        if (status == PNB_OK)
+            status = add(c, id, text, r->extra, level, err);
+        pnb__free(id);
+    }
+    return status;
+}
+
 /* One record: "text", or "caption", or every one of "captions" or of a question's "candidates" (ids
  * get "#k" then). */
 static pnb_status add_record(pnb__text_inputs *c, json_t *record, const char *where, pnb_error *err)
 {
-    char digits[24];
+    char digits[24], *extra = NULL;
     const char *id = NULL;
     const char *text = json_string_value(json_object_get(record, "text"));
-    const json_t *level = json_object_get(record, "level");
     const json_t *many = json_object_get(record, "captions");
-    int known = -1;
-    pnb_status status = record_id(record, where, digits, &id, err);
-    if (status == PNB_OK)
-        status = read_level(level, -1, where, &known, err);
-    if (status != PNB_OK)
-        return status;
+    int level = -1;
+    pnb_status status;
+    PNB_TRY(record_id(record, where, digits, &id, err));
+    PNB_TRY(read_level(json_object_get(record, "level"), -1, where, &level, err));
+    PNB_TRY(class_of_record(record, &extra, err));
     if (many == NULL)
         many = json_object_get(record, "candidates");
     if (text == NULL)
         text = json_string_value(json_object_get(record, "caption"));
     if (text != NULL)
-        return add(c, id, text, NULL, known, err);
-    if (!json_is_array(many) || json_array_size(many) == 0)
-        return pnb__fail(err, PNB_FORMAT, "%s: needs \"text\", \"caption\" or \"captions\"", where);
-    for (size_t k = 0; status == PNB_OK && k < json_array_size(many); k++) {
-        const json_t *levels = json_object_get(record, "levels");
-        const char *each = json_string_value(json_array_get(many, k));
-        const json_t *its = json_array_get(levels, k);
-        char *its_id = pnb__format("%s#%zu", id != NULL ? id : where, k);
-        int its_level = known;
-        status = read_level(its, known, where, &its_level, err);
-        if (status != PNB_OK) {
-            pnb__free(its_id);
-            return status;
-        }
-        if (each == NULL || its_id == NULL)
-            status = pnb__fail(err, PNB_FORMAT, "%s: captions[%zu] is not text", where, k);
-        else
-            status = add(c, its_id, each, NULL, its_level, err);
-        pnb__free(its_id);
-    }
+        PNB_TRY(add(c, id, text, extra, level, err));
+    else if (json_is_array(many) && json_array_size(many) > 0)
+        PNB_TRY(add_captions(c, &(record_of_many){id, where, extra, level}, many,
+                             json_object_get(record, "levels"), err));
+    else
+        PNB_TRY(
+            pnb__fail(err, PNB_FORMAT, "%s: needs \"text\", \"caption\" or \"captions\"", where));
+done:
+    pnb__free(extra);
     return status;
 }
 
@@ -390,6 +424,7 @@ static pnb_status add_sample(pnb__text_inputs *c, const pnb_sample *s, const cha
     pnb__buf extra = {0};
     pnb__buf_puts(&extra, "{\"image\":");
     pnb__byte_name_append(&extra, key);
+    pnb__carry_class(&extra, s);
     status = pnb__carry_fields(&extra, s, true, err);
     pnb__buf_putc(&extra, '}');
     for (size_t k = 0; status == PNB_OK && k < s->n_texts; k++) {

@@ -26,6 +26,7 @@ typedef struct fixture {
     char log[2000];
     pnb_embeddings *set, *queries;
     pnb_match_fit fit;
+    bool is_told; /* a and b of match_prob */
 } fixture;
 
 static pnb_embeddings *make_set(size_t n, const char *modality)
@@ -103,7 +104,8 @@ static pnb_status load(fixture *f, pnb_measure measure, const pnb__list_limits *
     f->app = (pnb__app){.log = fmemopen(f->log, sizeof f->log - 1, "w")};
     assert_non_null(f->app.log);
     const pnb_measure_opts constants = pnb_measure_opts_default();
-    const pnb__match_probability_use use = {set_path, f->set, f->queries, measure, &constants};
+    const pnb__match_probability_use use = {set_path, f->set,     f->queries,
+                                            measure,  &constants, .match_is_told = f->is_told};
     pnb_status status = pnb__match_probability_load(&f->app, &use, limits, odds);
     fclose(f->app.log);
     return status;
@@ -135,6 +137,44 @@ static void model_without_file(void **state)
     assert_int_equal(load(f, PNB_MEASURE_CSD, &limits, &odds), PNB_NOT_FOUND);
     assert_non_null(strstr(f->app.err.text, "penumbra calibrate"));
     pnb__match_probability_reset(&odds);
+}
+
+/* match_prob is a probability where its constants are the model's or told, and of such rows. */
+static void measure_itself(void **state)
+{
+    fixture *f = *state;
+    pnb__match_probability odds;
+    pnb__list_limits limits = no_limits;
+    const double score[] = {0.9, 0.6, 0.4, 0.1};
+    unlink(fit_path);
+    limits.min_probability = 0.5;
+    assert_int_equal(load(f, PNB_MEASURE_MATCH_PROB, &no_limits, &odds), PNB_OK);
+    assert_true(isnan(pnb__match_probability_of(&odds, 0.3)));
+    assert_null(pnb__match_probability_source(&odds));
+    assert_non_null(strstr(f->log, "no set carries a and b of match_prob"));
+    pnb__match_probability_reset(&odds);
+    assert_int_equal(load(f, PNB_MEASURE_MATCH_PROB, &limits, &odds), PNB_NOT_FOUND);
+    pnb__match_probability_reset(&odds);
+    for (int carried = 0; carried < 2; carried++) {
+        f->is_told = !carried;
+        f->set->info.match_a = carried ? 4.0 : (double)NAN;
+        f->set->info.match_b = carried ? 3.0 : (double)NAN;
+        assert_int_equal(load(f, PNB_MEASURE_MATCH_PROB, &limits, &odds), PNB_OK);
+        assert_string_equal(f->log, "");
+        assert_true(pnb__match_probability_of(&odds, 0.3) == 0.3);
+        assert_true(isnan(pnb__match_probability_first(&odds, 0.3)));
+        assert_string_equal(pnb__match_probability_source(&odds), "measure");
+        assert_int_equal(pnb__match_probability_list(&odds, score, 4), 2);
+        pnb__match_probability_reset(&odds);
+    }
+    /* a model's constants speak of pictures and captions */
+    snprintf(f->queries->info.modality, sizeof f->queries->info.modality, "image");
+    assert_int_equal(load(f, PNB_MEASURE_MATCH_PROB, &no_limits, &odds), PNB_OK);
+    assert_true(isnan(pnb__match_probability_of(&odds, 0.3)));
+    assert_non_null(strstr(f->log, "here both are image"));
+    pnb__match_probability_reset(&odds);
+    snprintf(f->queries->info.modality, sizeof f->queries->info.modality, "text");
+    f->set->info.match_a = f->set->info.match_b = (double)NAN;
 }
 
 static void file_beside_the_set(void **state)
@@ -318,9 +358,10 @@ static void gallery_of_another_size(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(model_without_file),     cmocka_unit_test(file_beside_the_set),
-        cmocka_unit_test(file_of_something_else), cmocka_unit_test(queries_of_another_modality),
-        cmocka_unit_test(unknown_origin),         cmocka_unit_test(gallery_of_another_size),
+        cmocka_unit_test(model_without_file),          cmocka_unit_test(measure_itself),
+        cmocka_unit_test(file_beside_the_set),         cmocka_unit_test(file_of_something_else),
+        cmocka_unit_test(queries_of_another_modality), cmocka_unit_test(unknown_origin),
+        cmocka_unit_test(gallery_of_another_size),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

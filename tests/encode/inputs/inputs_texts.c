@@ -167,9 +167,33 @@ static void single_bad_lines_are_left_out(void **state)
     pnb__text_inputs_reset(&c);
 }
 
+/* A record's class goes with every caption of it; what is neither text nor number does not. */
+static void classes_of_records(void **state)
+{
+    (void)state;
+    static const char lines[] =
+        "{\"text\":\"a\",\"class\":\"red \\\"star\\\"\",\"label\":4,\"other\":1}\n"
+        "{\"id\":\"x\",\"captions\":[\"b\",\"c\"],\"label\":7}\n"
+        "{\"text\":\"d\",\"class\":[1]}\n";
+    static const char *const want[] = {"{\"class\":\"red \\\"star\\\"\",\"label\":4}",
+                                       "{\"label\":7}", "{\"label\":7}", NULL};
+    pnb__text_inputs c;
+    pnb_error err = PNB_ERROR_INIT;
+    assert_int_equal(read_bytes(&c, "a.jsonl", lines, sizeof lines - 1, &err), PNB_OK);
+    assert_int_equal(c.n, 4);
+    for (size_t i = 0; i < 4; i++) {
+        if (want[i] == NULL)
+            assert_null(c.items[i].extra);
+        else
+            assert_string_equal(c.items[i].extra, want[i]);
+    }
+    pnb__text_inputs_reset(&c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(classes_of_records),
         cmocka_unit_test(rows_are_lines),
         cmocka_unit_test(empty_fields_are_texts),
         cmocka_unit_test(what_is_no_text_is_refused),
