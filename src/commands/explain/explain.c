@@ -163,15 +163,17 @@ typedef struct grid {
         cell_rows; /* in pixels; patches; patches; cells */
 } grid;
 
+/* A convolution has no patches: an eighth of the shorter side stands for one. */
+enum { CONVOLUTION_PATCHES = 8 };
+
 static pnb_status make_grid(grid *g, const pnb_encoder *encoder, int cell, pnb_error *err)
 {
     const pnb_tower_info *v = &encoder->info->vision;
-    if (v->n_patches == 0)
-        return pnb__fail(err, PNB_UNSUPPORTED,
-                         "%s sees no patches that could be left out of a picture", encoder->name);
-    *g = (grid){.patch = (int)v->patch,
-                .columns = (int)(v->image_width / v->patch),
-                .rows = (int)(v->image_height / v->patch),
+    size_t shorter = PNB_MIN(v->image_width, v->image_height);
+    size_t patch = v->n_patches > 0 ? v->patch : PNB_MAX(shorter / CONVOLUTION_PATCHES, (size_t)1);
+    *g = (grid){.patch = (int)patch,
+                .columns = (int)(v->image_width / patch),
+                .rows = (int)(v->image_height / patch),
                 .cell = cell};
     if (cell < 1 || (cell >= g->columns && cell >= g->rows))
         return pnb__fail(err, PNB_ARG,
@@ -179,6 +181,21 @@ static pnb_status make_grid(grid *g, const pnb_encoder *encoder, int cell, pnb_e
                          g->columns, g->rows, PNB_MAX(PNB_MAX(g->columns, g->rows) - 1, 1));
     g->cell_columns = (g->columns + cell - 1) / cell;
     g->cell_rows = (g->rows + cell - 1) / cell;
+    return PNB_OK;
+}
+
+/* Only a transformer can leave a patch unseen; what was not asked for is then filled. */
+static pnb_status choose_removal(const pnb_encoder *encoder, pnb__patch_removal asked,
+                                 pnb__patch_removal *out, pnb_error *err)
+{
+    bool has_patches = encoder->info->vision.n_patches > 0;
+    pnb__patch_removal usual = has_patches ? PNB__PATCH_DROP : PNB__PATCH_GREY;
+    *out = asked == PNB__PATCH_USUAL ? usual : asked;
+    if (*out == PNB__PATCH_DROP && !has_patches)
+        return pnb__fail(err, PNB_UNSUPPORTED,
+                         "%s sees no patches that could be hidden from it; --remove grey fills "
+                         "eighths of the picture",
+                         encoder->name);
     return PNB_OK;
 }
 
@@ -259,10 +276,12 @@ pnb_status pnb__explain_image(pnb__app *app, pnb_encoder *encoder, const pnb_ima
     grey_job job = {.pixels = pixels, .g = &g};
     const pnb_encode_opts opts = pnb__encode_opts(app);
     pnb_embeddings *set = NULL;
+    pnb__patch_removal removal = cmd->removal;
     size_t n = 0;
     pnb_status status;
     *out = (pnb__explained){.is_image = true};
     PNB_TRY(pnb__need_uncertainty(encoder, PNB_ENCODE_IMAGES, &app->err));
+    PNB_TRY(choose_removal(encoder, cmd->removal, &removal, &app->err));
     PNB_TRY(make_grid(&g, encoder, cmd->cell, &app->err));
     n = (size_t)g.cell_columns * (size_t)g.cell_rows;
     out->columns = g.cell_columns;
@@ -270,7 +289,7 @@ pnb_status pnb__explain_image(pnb__app *app, pnb_encoder *encoder, const pnb_ima
     PNB_TRY(alloc_parts(out, n, &app->err));
     PNB_TRY(pnb__copy_pixels(pixels, &out->image, &app->err));
     pnb__fill_colour(&encoder->preprocess, job.rgb);
-    PNB_TRY(cmd->removal == PNB__PATCH_DROP
+    PNB_TRY(removal == PNB__PATCH_DROP
                 ? encode_dropped(app, encoder, pixels, &g, n, &set)
                 : pnb__encode_made(encoder, n + 1, make_grey, &job, &opts, &set, &app->err));
     status = compare_rows(set, out, &app->err);
@@ -367,7 +386,9 @@ pnb_status pnb__explain_run(pnb__app *app, const pnb__explain_cmd *cmd, pnb__res
     PNB_TRY(open_inputs(app, cmd, &run));
     PNB_TRY(explain_all(app, cmd, &run));
     pnb__result_text(r, "model", NULL, run.encoder.name);
-    pnb__result_text(r, "removal", NULL, cmd->removal == PNB__PATCH_DROP ? "drop" : "grey");
+    pnb__patch_removal removal = cmd->removal;
+    PNB_TRY(choose_removal(&run.encoder, cmd->removal, &removal, &app->err));
+    pnb__result_text(r, "removal", NULL, removal == PNB__PATCH_DROP ? "drop" : "grey");
     pnb__result_int(r, "n_items", NULL, (int64_t)run.n);
     for (size_t i = 0; i < run.n; i++)
         put_item(&run.items[i], i, r);

@@ -9,7 +9,7 @@
 typedef enum pnb__patch_removal {
     PNB__PATCH_DROP, /* the encoder does not see the patch, as in the masked pictures of training */
     PNB__PATCH_GREY, /* the patch is filled with the mean colour */
-    PNB__PATCH_USUAL /* as the option was not given: DROP */
+    PNB__PATCH_USUAL /* as the option was not given: DROP where there are patches, else GREY */
 } pnb__patch_removal;
 
 typedef struct pnb__explain_cmd {
@@ -17,7 +17,7 @@ typedef struct pnb__explain_cmd {
     pnb__text_list texts, images; /* captions; pictures, folders, data sets */
     bool exif;
     pnb__patch_removal removal;
-    int cell;         /* patches along the side of a cell */
+    int cell;         /* patches along the side of a cell; without patches eighths of a picture */
     const char *html; /* page to write or NULL */
 } pnb__explain_cmd;
 

@@ -17,10 +17,12 @@ static const pnb__option options[] = {
     PNB__ROW_CHOICE(
         "remove", AT(removal), "HOW", "drop|grey",
         "Patches are hidden from the encoder (the default), or filled with the mean colour, "
-        "which is faster",
+        "which is faster and the only way with a convolution",
         .group = "How"),
     PNB__ROW_INT("cell", AT(cell), "PATCHES",
-                 "Side of a cell that is left out, in patches; 1 by default", PNB__RANGE(1, 4096)),
+                 "Side of a cell that is left out, in patches, of a convolution in eighths of the "
+                 "picture; 1 by default",
+                 PNB__RANGE(1, 4096)),
     PNB__MODEL_PARTS_ROWS(AT(tokenizer), AT(preprocess)),
     PNB__EXIF_ROW(AT(exif)),
     PNB__ROW_FILE("html", AT(html), "FILE", "Write a page with coloured words and heat maps",
@@ -44,8 +46,6 @@ static pnb_status run(pnb__app *app, void *args, pnb__result *r)
         return pnb__usage(app, "--exif needs --images");
     if (says_how && cmd->images.n == 0)
         return pnb__usage(app, "--remove and --cell are about patches: they need --images");
-    if (cmd->removal == PNB__PATCH_USUAL)
-        cmd->removal = PNB__PATCH_DROP;
     cmd->cell = PNB_MAX(cmd->cell, 1);
     return pnb__explain_run(app, cmd, r);
 }
