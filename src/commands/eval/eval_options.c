@@ -57,8 +57,12 @@ static const pnb__command uncertainty = {
                 "--truth shapes/truth/test.pairs --masked-texts masked.safetensors",
     PNB__RUNS(uncertainty_options, struct uncertainty_args, run_uncertainty)};
 
-static const pnb__command *const subs[] = {&pnb__cmd_eval_retrieval, &pnb__cmd_eval_compare,
-                                           &pnb__cmd_eval_measures,  &uncertainty,
-                                           &pnb__cmd_eval_vqa,       NULL};
+static const pnb__command *const subs[] = {&pnb__cmd_eval_retrieval,
+                                           &pnb__cmd_eval_compare,
+                                           &pnb__cmd_eval_measures,
+                                           &uncertainty,
+                                           &pnb__cmd_eval_vqa,
+                                           &pnb__cmd_eval_suite,
+                                           NULL};
 const pnb__command pnb__cmd_eval = {
     .name = "eval", .summary = "measure retrieval and uncertainty of embedding sets", .subs = subs};
