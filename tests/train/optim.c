@@ -1,4 +1,4 @@
-/* Optimisers and schedules: rules, single steps against plain scalar code, state on disk. The
+/* Optimisers: rules, single steps against plain scalar code, state on disk. The
  * reference's 20-step trajectories are compared by the golden runner. */
 #include "tests/train/fixture.h"
 
@@ -41,47 +41,12 @@ static void test_names(void **state)
     (void)state;
     assert_string_equal(pnb_optim_name(PNB_OPTIM_ADAMP), "adamp");
     assert_null(pnb_optim_name(PNB_N_OPTIM_KINDS));
-    assert_string_equal(pnb_schedule_name(PNB_SCHEDULE_COOLDOWN), "const-cooldown");
-    assert_null(pnb_schedule_name(PNB_N_SCHEDULE_KINDS));
 }
-
-/* ---- schedules ---- */
 
 static void assert_near(double got, double want)
 {
     if (!(fabs(got - want) <= 1e-15 + 1e-12 * fabs(want)))
         fail_msg("got %.17g, wanted %.17g", got, want);
-}
-
-static void test_schedules(void **state)
-{
-    (void)state;
-    pnb_schedule s = {.kind = PNB_SCHEDULE_COSINE, .base = 2, .warmup = 4, .total = 24};
-    assert_near(pnb_schedule_lr(&s, 0), 0.5);
-    assert_near(pnb_schedule_lr(&s, 3), 2);
-    assert_near(pnb_schedule_lr(&s, 4), 2);
-    assert_near(pnb_schedule_lr(&s, 14), 1);
-    assert_true(pnb_schedule_lr(&s, 23) > 0);
-    assert_near(pnb_schedule_lr(&s, 24), 0);
-    assert_near(pnb_schedule_lr(&s, 1000), 0);
-    s.min_ratio = 0.02;
-    assert_near(pnb_schedule_lr(&s, 4), 2);
-    assert_near(pnb_schedule_lr(&s, 14), 0.04 + 1.96 / 2);
-    assert_near(pnb_schedule_lr(&s, 24), 0.04);
-    s.kind = PNB_SCHEDULE_CONST;
-    assert_near(pnb_schedule_lr(&s, 1), 1);
-    assert_near(pnb_schedule_lr(&s, 20), 2);
-    s.kind = PNB_SCHEDULE_COOLDOWN;
-    s.cooldown = 10;
-    s.cooldown_power = 2;
-    s.cooldown_end = 0.5;
-    assert_near(pnb_schedule_lr(&s, 14), 2);
-    assert_near(pnb_schedule_lr(&s, 19), 0.25 * 1.5 + 0.5);
-    s.kind = PNB_SCHEDULE_TORCH_COSINE;
-    s.min_ratio = 0;
-    assert_near(pnb_schedule_lr(&s, 0), 2);
-    assert_near(pnb_schedule_lr(&s, 12), 1);
-    assert_near(pnb_schedule_lr(&s, 36), 1); /* rises again */
 }
 
 /* ---- single steps ---- */
@@ -361,7 +326,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_which_parameters_decay),
         cmocka_unit_test(test_names),
-        cmocka_unit_test(test_schedules),
         cmocka_unit_test(test_adamw_by_hand),
         cmocka_unit_test(test_sgd_by_hand),
         cmocka_unit_test(test_clipping),
