@@ -182,7 +182,7 @@ static void faults_are_named(void **state)
         pnb_status want;
         const char *says;
     } cases[] = {
-        {"a.txt", "", PNB_FORMAT, "no merges"},
+        {"a.txt", "", PNB_FORMAT, "is empty"},
         {"a.txt", "#version\n", PNB_FORMAT, "no merges"},
         {"a.txt", "#version\na\n", PNB_FORMAT, "line 2"},
         {"a.txt", "#version\na b c\n", PNB_FORMAT, "line 2"},
