@@ -92,6 +92,19 @@ check "another seed, other scores" test "$(cmp -s median1 median2; echo $?)" -eq
 
 # a model's probability, and one of the user's
 want 0 "${both[@]}" --min-p-match 0.01 --json
+own=("${both[@]}" --measure match_prob --match-a 4 --match-b 3 --seed 1 --json)
+want 0 "${own[@]}" --top 0.5
+median=$(python3 -c 'import json
+print({f["figure"]: f["median_all"] for f in json.load(open("out"))["figures"]}["p_match"])')
+want 0 "${own[@]}" --min-score "$median"
+grep -E '"(n_kept|n_dropped)"' out >by_score
+want 0 "${own[@]}" --min-p-match "$median"
+check "match_prob is the probability" cmp -s by_score <(grep -E '"(n_kept|n_dropped)"' out)
+check "some pairs on a side" test -s by_score
+want 1 "${both[@]}" --measure match_prob --min-p-match 0.5
+says "no set carries a and b of match_prob"
+want 2 "${both[@]}" --measure match_prob --match-scale 1 --match-bias 10
+says "those of match_prob are --match-a and --match-b"
 want 0 "${both[@]}" --min-p-match 0.5 --match-scale 1 --match-bias 10
 check "everything is probable" test "$(sed -n 's/^share kept *//p' out)" = 1.0000
 want 1 "${both[@]}" --min-p-match 0.5 --measure w2

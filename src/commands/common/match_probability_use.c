@@ -225,6 +225,22 @@ static void take_model(pnb__app *app, const pnb__match_probability_use *use,
         pnb__warn(app, "no probability is given: %s; `penumbra calibrate` fits one", why);
 }
 
+bool pnb__measure_is_probability(const pnb__match_probability_use *use, char *why, size_t size)
+{
+    bool is_carried =
+        pnb__carries_match(&use->gallery->info) || pnb__carries_match(&use->queries->info);
+    if (pnb__measure_traits_of(use->measure)->reads != PNB__READS_MATCH)
+        snprintf(why, size, "%s is no probability", pnb_measure_name(use->measure));
+    else if (use->match_is_told)
+        return true;
+    else if (!is_carried)
+        snprintf(why, size,
+                 "no set carries a and b of match_prob, --match-a and --match-b say them");
+    else
+        return pnb__model_speaks_of(use->gallery, use->queries, use->measure, why, size);
+    return false;
+}
+
 /* Takes the values of match_prob, where its constants are more than defaults. */
 static void take_measure(pnb__app *app, const pnb__match_probability_use *use,
                          pnb__match_probability *odds)
@@ -232,14 +248,7 @@ static void take_measure(pnb__app *app, const pnb__match_probability_use *use,
     char why[200];
     if (pnb__measure_traits_of(use->measure)->reads != PNB__READS_MATCH)
         return;
-    if (use->match_is_told)
-        odds->is_measure = true;
-    else if (!pnb__carries_match(&use->gallery->info) && !pnb__carries_match(&use->queries->info))
-        snprintf(why, sizeof why,
-                 "no set carries a and b of match_prob, --match-a and --match-b say them");
-    else
-        odds->is_measure =
-            pnb__model_speaks_of(use->gallery, use->queries, use->measure, why, sizeof why);
+    odds->is_measure = pnb__measure_is_probability(use, why, sizeof why);
     if (!odds->is_measure && odds->path == NULL && !odds->limits.for_figures)
         pnb__warn(app, "no probability is given: %s; `penumbra calibrate` fits one", why);
 }

@@ -40,6 +40,10 @@ pnb_fit_origin pnb__match_probability_origin(const pnb__match_probability_use *u
 bool pnb__model_speaks_of(const pnb_embeddings *a, const pnb_embeddings *b, pnb_measure measure,
                           char *why, size_t size);
 
+/* Whether the scores are probabilities by themselves: match_prob, under an a and b that were told,
+ * or that a set carries and that speak of these rows. `why` as above. */
+bool pnb__measure_is_probability(const pnb__match_probability_use *use, char *why, size_t size);
+
 typedef struct pnb__match_probability {
     bool has_fit, has_model;
     bool is_measure; /* the score is the probability: match_prob */

@@ -2,8 +2,8 @@
  *
  * The score of a pair is that of search, in f64: larger is nearer. The probability of a match is
  * that of a calibration, else s(a score + b) with the model's a and b or given ones, for csd and
- * mean, on whose scores a and b are fitted. Rules are in src/eval/curation/pair_filter.c, outputs
- * in filter_out.c and filter_page.c. */
+ * mean, on whose scores a and b are fitted; match_prob is one itself. Rules are in
+ * src/eval/curation/pair_filter.c, outputs in filter_out.c and filter_page.c. */
 #include "commands/filter/filter.h"
 
 #include <math.h>
@@ -65,6 +65,8 @@ double pnb__filter_p_match(const pnb__filter_run *run, double score)
 {
     if (run->has_fit)
         return pnb_match_fit_apply(&run->fit, score, 0);
+    if (run->is_measure)
+        return score;
     return pnb__measure_has_logits(run->opts->measure)
                ? pnb_match_probability(score, run->match_scale, run->match_bias)
                : (double)NAN;
@@ -112,7 +114,29 @@ static pnb_status load_calibration(pnb__app *app, pnb__filter_run *run, bool *is
     return PNB_OK;
 }
 
-/* Where the probability comes from: a calibration, given a and b, or the model's. */
+/* match_prob's own values. */
+static pnb_status take_measure(pnb__app *app, pnb__filter_run *run, bool *is_known)
+{
+    const pnb__filter_opts *o = run->opts;
+    const pnb__match_probability_use use = {
+        NULL,       run->texts,         run->images,
+        o->measure, &run->measure_opts, .match_is_told = !isnan(o->match.a) && !isnan(o->match.b)};
+    char why[200];
+    if (!isnan(o->match_scale) || !isnan(o->match_bias))
+        return pnb__usage(app,
+                          "--match-scale and --match-bias belong to the measures csd and mean; "
+                          "those of match_prob are --match-a and --match-b");
+    run->is_measure = *is_known = pnb__measure_is_probability(&use, why, sizeof why);
+    if (*is_known)
+        return PNB_OK;
+    if (!isnan(o->limits.min_p_match))
+        return pnb__fail(&app->err, PNB_ARG,
+                         "no probability by match_prob: %s; or give --calibration", why);
+    pnb__warn(app, "no probability is given: %s", why);
+    return PNB_OK;
+}
+
+/* Where the probability comes from: a calibration, the measure, given a and b, or the model's. */
 static pnb_status find_p_match(pnb__app *app, pnb__filter_run *run, bool *is_known)
 {
     const pnb__filter_opts *o = run->opts;
@@ -125,6 +149,8 @@ static pnb_status find_p_match(pnb__app *app, pnb__filter_run *run, bool *is_kno
     *is_known = true;
     if (o->calibration != NULL)
         return load_calibration(app, run, is_known);
+    if (pnb__measure_traits_of(o->measure)->reads == PNB__READS_MATCH)
+        return take_measure(app, run, is_known);
     *is_known = pnb__measure_has_logits(o->measure) && isfinite(run->match_scale) &&
                 isfinite(run->match_bias);
     if (*is_known && !is_given &&
