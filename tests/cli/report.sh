@@ -174,6 +174,10 @@ check "nothing was written" test ! -e none.html
 
 want 0 report --images i.safetensors --texts t.safetensors --truth $truth --bootstrap 0 \
     --measure match_prob --samples 2 --match-a 4 --match-b 3 --out match.html
+check "match_prob is a probability by constants that were given" grep -qE '[ >]p = [01]\.[0-9]{2}' match.html
+want 0 report --images i.safetensors --texts t.safetensors --truth $truth --bootstrap 0 \
+    --measure match_prob --samples 2 --out match.html
+check "and none by those of nobody" test "$(grep -cE '[ >]p = [01]\.[0-9]{2}' match.html)" -eq 0
 want 2 report --images i.safetensors --texts t.safetensors --truth $truth --samples 2 --out no.html
 says "--samples belongs to the measures avg_l2 and match_prob"
 want 1 report --images i.safetensors --texts t.safetensors --class-key id --out no.html

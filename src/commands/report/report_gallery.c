@@ -173,15 +173,28 @@ bool pnb__report_is_true(const pnb_truth *truth, size_t query, size_t item)
     return false;
 }
 
-/* "true, p = 0.93": p is the model's own, any other number the score. */
-static void note_of_hit(const pnb__retrieval *run, double score, bool right, char text[48])
+/* The model's own, or what match_prob says itself; NaN of any other score. */
+static double probability_of(const pnb__report *r, double score)
 {
+    const pnb__retrieval *run = r->found.run;
+    const pnb__match_words *words = &r->opts->retrieval.match;
+    const pnb__match_probability_use use = {
+        NULL,         run->images,        run->texts,
+        run->measure, &run->measure_opts, .match_is_told = !isnan(words->a) && !isnan(words->b)};
     char why[200];
-    bool has_p = pnb__measure_has_logits(run->measure) &&
-                 pnb__model_speaks_of(run->images, run->texts, run->measure, why, sizeof why);
-    double p = !has_p ? (double)NAN
-                      : pnb_match_probability(score, run->images->info.logit_scale,
-                                              run->images->info.logit_bias);
+    if (pnb__measure_is_probability(&use, why, sizeof why))
+        return score;
+    if (!pnb__measure_has_logits(run->measure) ||
+        !pnb__model_speaks_of(run->images, run->texts, run->measure, why, sizeof why))
+        return (double)NAN;
+    return pnb_match_probability(score, run->images->info.logit_scale,
+                                 run->images->info.logit_bias);
+}
+
+/* "true, p = 0.93": p is the model's own, any other number the score. */
+static void note_of_hit(const pnb__report *r, double score, bool right, char text[48])
+{
+    double p = probability_of(r, score);
     if (isfinite(p))
         snprintf(text, 48, "%sp = %.2f", right ? "true, " : "", p);
     else
@@ -206,7 +219,7 @@ pnb_status pnb__report_query(pnb__report *r, pnb__row_source *source, const pnb_
         size_t row = (size_t)shown->item[j];
         bool right = pnb__report_is_true(run->backward, query, row);
         char note[48];
-        note_of_hit(run, shown->score[j], right, note);
+        note_of_hit(r, shown->score[j], right, note);
         status = put_shot(r, source, run, row, right ? "hit" : "", note);
     }
     pnb__buf_puts(out, "</div>\n");
