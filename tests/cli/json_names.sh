@@ -99,6 +99,8 @@ assert any("rsum" in row and any(f and f[0].isdigit() and same(f, 4) for f in ro
 assert "%.4f" % rsum in open("r.md").read()
 c = [x for x in json.load(open("cmp.json"))["comparison"] if x["figure"] == "rsum"][0]
 assert same(c["value"], 4), c'
+walk eval suite --results r.json
+walk eval measures "${pair[@]}"
 
 # Sets name the model by run, epoch and step.
 want 0 embed -m logs/r1/checkpoints/latest --images photos -o l.safetensors -q
