@@ -165,7 +165,8 @@ static void generalised_gaussians(void **state)
     json_decref(r);
     must_run("probe -m gg --texts captions.txt --images pictures --shares 0.1 0.3 --json");
     must_run("explain -m gg --text ring --json");
-    must_fail("explain -m gg --images pictures", "no patches");
+    must_run("explain -m gg --images pictures --json");
+    must_fail("explain -m gg --images pictures --remove drop", "no patches");
     must_run("embed -m gg --images pictures -o g.safetensors -q --json");
     r = result_of("search --index g.safetensors -m gg --query-text ring --json");
     assert_string_equal(word_at(r, NULL, "measure"), "csd");
