@@ -20,6 +20,9 @@ static void each_command_survives(void **state)
         {"classify -m model --images shapes/val --classnames circle,star --templates simple "
          "--predictions pred.jsonl --html c.html --json -t 1",
          "pred.jsonl", NULL, false},
+        {"classify -m model --images shapes/val --labels labels.tsv --groups groups.tsv "
+         "--classnames circle,star --templates simple --occlusion 0.1 --attack-steps 1 2 -t 1",
+         NULL, NULL, false},
         {"explain -m model --text red-star,blue --images shapes/val --cell 1 --html e.html -t 1",
          "e.html", NULL, false},
         {"probe -m model --images shapes/val --texts captions.txt --shares 0 0.5 --limit 1 --html "
@@ -35,7 +38,11 @@ static void each_command_survives(void **state)
 
 static int setup(void **state)
 {
+    static const char labels[] = "0000003\tcircle\n0000004\tstar\n";
+    static const char groups[] = "0000003\tsouth\n0000004\tnorth\n";
     return failing_setup(state) == 0 &&
+                   pnb__write_file("labels.tsv", labels, sizeof labels - 1, NULL) == PNB_OK &&
+                   pnb__write_file("groups.tsv", groups, sizeof groups - 1, NULL) == PNB_OK &&
                    run("train --train-data shapes/train --model model --batch-size 2 --max-steps 2 "
                        "--epochs 4 --workers 0 --logs kept --name run --tokenizer tok.json -q -t 1",
                        -1) == 0

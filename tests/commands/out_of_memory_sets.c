@@ -18,6 +18,12 @@ static void each_command_survives(void **state)
         {"eval compare --images i.safetensors j.safetensors --texts t.safetensors t.safetensors "
          "--truth shapes/train --bootstrap 5 --csv cmp.csv --markdown cmp.md -t 1",
          "cmp.md", NULL, false},
+        {"eval retrieval --images t.safetensors --texts t.safetensors --class-key image "
+         "--bootstrap 0 "
+         "--json -t 1",
+         NULL, NULL, false},
+        {"eval suite --results suite.json --main shapes=rsum --csv suite.csv --json", "suite.csv",
+         NULL, false},
         {"report --images i.safetensors --texts t.safetensors --truth shapes/train "
          "--out r.html -q -t 1",
          "r.html", NULL, false},
@@ -37,6 +43,8 @@ static int setup(void **state)
         "embed -m model --images shapes/train -o i.safetensors -q -t 1",
         "embed -m model --images shapes/train --masked -o j.safetensors -q -t 1",
         "embed -m model --texts shapes/train -o t.safetensors -q -t 1",
+        "eval retrieval --images t.safetensors --texts t.safetensors --class-key image --dataset "
+        "shapes --bootstrap 0 --output suite.json -q -t 1",
     };
     if (failing_setup(state) != 0)
         return -1;
