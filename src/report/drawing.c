@@ -16,13 +16,15 @@ typedef struct colour {
     const char *name, *light, *dark;
 } colour;
 
-/* c0..c7 keep their order of lightness for readers who do not tell hues apart. */
+/* c0..c7 keep their order of lightness for readers who do not tell hues apart; c8 and c9 are for
+ * more classes than that. */
 static const colour palette[] = {
     {"bg", "#fbfbfa", "#17191c"},   {"fg", "#22262b", "#e4e6e8"},   {"soft", "#6a7178", "#9aa1a8"},
     {"rule", "#dcdfe2", "#34383d"}, {"grid", "#eceef0", "#282c30"}, {"panel", "#ffffff", "#1d2023"},
     {"c0", "#2f6db3", "#6fa8e8"},   {"c1", "#d1702a", "#eda066"},   {"c2", "#2f8f6b", "#68c39e"},
     {"c3", "#8a5fb5", "#bd98e6"},   {"c4", "#b8394b", "#ee7f8d"},   {"c5", "#7a828a", "#a0a7ae"},
-    {"c6", "#c29a1c", "#e0c15a"},   {"c7", "#3aa0b8", "#74cde0"},
+    {"c6", "#c29a1c", "#e0c15a"},   {"c7", "#3aa0b8", "#74cde0"},   {"c8", "#5f7f24", "#a3c266"},
+    {"c9", "#c667a6", "#eb9fd0"},
 };
 
 void pnb__drawing_palette(pnb__buf *out)
@@ -77,7 +79,7 @@ static void put_rules(pnb__buf *out, const char *text, bool stands_alone)
 void pnb__drawing_style(pnb__buf *out, bool stands_alone)
 {
     put_rules(out, rules, stands_alone);
-    for (int i = 0; i < 8; i++) {
+    for (int i = 0; i < PNB__N_COLOURS; i++) {
         char text[160];
         snprintf(text, sizeof text,
                  "svg .line.c%d,svg .ring.c%d,svg .whisker.c%d{stroke:$c%d}"

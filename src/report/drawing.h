@@ -4,6 +4,9 @@
 
 #include "base/base.h"
 
+/* Colours of data, by number. */
+enum { PNB__N_COLOURS = 10 };
+
 /* Between begin and end the caller writes one <svg> to `out` and rows to `csv`, header first; a
  * figure whose csv stays empty offers no data. */
 typedef struct pnb__drawing {

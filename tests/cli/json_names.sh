@@ -73,6 +73,7 @@ walk eval uncertainty --images i.safetensors --texts t.safetensors --masked-text
 walk eval compare --images i.safetensors im.safetensors --texts t.safetensors tm.safetensors \
     --truth shapes/truth/train.pairs --csv cmp.csv --markdown cmp.md
 cp out cmp.json
+walk reproduce pcme-table1 --n 60 --max-steps 1 --batch-size 8 --seeds 1 --out rt -t 1
 want 0 --help
 for command in $(sed -n '/^Commands:/,/^$/p' out | awk '/^  /{print $1}'); do
     case $command in completion | manual | help | version) continue ;; esac

@@ -85,21 +85,11 @@ static void put_measure(const pnb__reproduction *run, json_t *found, const char 
 static pnb_status rank(pnb__reproduction *run, const pnb__retrieval *sets, pnb_measure measure,
                        uint64_t seed, const char *row, json_t *found)
 {
-    const pnb__match_words words = {.a = NAN, .b = NAN}; /* a and b of the model, J 7 */
-    pnb_search_opts search = pnb_search_opts_default();
-    pnb_retrieval figures_of;
-    search.measure = measure;
-    search.measure_opts = pnb_measure_opts_default();
-    search.measure_opts.seed = seed;
-    pnb_status status = pnb__match_settle(run->app, &words, measure, &sets->images->info,
-                                          &sets->texts->info, &search.measure_opts);
-    const pnb_retrieval_job job = {
-        .a = &sets->image_rows, .b = &sets->text_rows, .truth = sets->truth, .opts = &search};
+    pnb_search_opts search;
+    pnb_retrieval of;
+    pnb_status status = pnb__pcme_rank(run, sets, measure, seed, &search, &of);
     if (status == PNB_OK)
-        status =
-            pnb_retrieval_compute(run->app->ctx, &job, &figures_of, NULL, NULL, &run->app->err);
-    if (status == PNB_OK)
-        put_measure(run, found, row, sets, &search, &figures_of);
+        put_measure(run, found, row, sets, &search, &of);
     return status;
 }
 
@@ -109,7 +99,7 @@ static pnb_status measure(pnb__reproduction *run, size_t stage, uint64_t seed, j
     pnb__retrieval sets = {0};
     pnb_status status;
     PNB_TRY(pnb__pcme_model(run, stages[stage], is_pcme ? PNB__PCME_WHOLE : PNB__PCME_MU_ONLY, seed,
-                            &sets));
+                            &sets, NULL));
     if (!is_pcme)
         PNB_TRY(rank(run, &sets, PNB_MEASURE_MEAN, seed, "mu_only", found));
     for (size_t i = 0; i < PNB_COUNT(measures) && is_pcme; i++)

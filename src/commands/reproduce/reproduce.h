@@ -77,6 +77,8 @@ typedef struct pnb__experiment {
     const char *const *differs; /* sentences: what may differ from the paper; NULL-ended */
     /* Options of the built-in pictures beyond their number; NULL: plain scenes. */
     void (*shapes)(pnb_shapes_opts *opts);
+    /* Changes what was found or made before anything is learned from it; may be NULL. */
+    pnb_status (*prepare)(pnb__reproduction *run);
     /* Learns and measures a stage; figures go into `found` by pnb__reproduce_put, and whatever else
      * the page draws under keys of its own. */
     pnb_status (*measure)(pnb__reproduction *run, size_t stage, uint64_t seed, json_t *found);
@@ -139,6 +141,13 @@ pnb_status pnb__reproduce_path(const pnb__reproduction *run, const char *folder,
  *         making and reading */
 pnb_status pnb__reproduce_data(pnb__reproduction *run);
 void pnb__reproduce_data_reset(pnb__reproduction *run);
+
+void pnb__reproduce_pictures_reset(pnb__repro_pictures *pictures);
+
+/* ---- reproduce_subset.c ---- For `prepare`: the first n_classes (to 16) of the pictures take
+ * their place; a caption matches every picture of its class.
+ * Errors  ARG (fewer classes, or pictures of one), and those of reading and writing */
+pnb_status pnb__reproduce_subset(pnb__reproduction *run, size_t n_classes);
 
 /* ---- reproduce_model.c ---- Trains a model on the pictures with a seed, or goes on with it; its
  * folder is *model, freed with pnb__free. Steps, batch, data, seed and Ctrl-C are put into `opts`.

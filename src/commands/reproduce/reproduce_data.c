@@ -14,6 +14,7 @@
 
 /* Share of the built-in set that is measured on; nothing is validated on. */
 #define TEST_SHARE (1.0 / 6.0)
+#define SETS_TEST_SHARE 0.25
 
 /* ---- text that may fail once ---- */
 
@@ -299,7 +300,7 @@ static pnb_status take_pair(pnb__reproduction *run, const char *root, const char
     PNB_TRY(keep(&paths[0], pnb__format("%s/%s/images.safetensors", root, split), err));
     PNB_TRY(keep(&paths[1], pnb__format("%s/%s/texts.safetensors", root, split), err));
     PNB_TRY(keep(&paths[2], pnb__format("%s/truth/%s.written.pairs", root, split), err));
-    if (!pnb__path_is_file(paths[2]) || strcmp(split, "test") != 0) {
+    if (!pnb__path_is_file(paths[2]) || strcmp(split, "train") == 0) {
         pnb__free(paths[2]);
         PNB_TRY(keep(&paths[2], pnb__format("%s/truth/%s.pairs", root, split), err));
     }
@@ -337,6 +338,9 @@ static pnb_status make_sets(pnb__reproduction *run)
     char *root = NULL;
     pnb_status status;
     o.n_images = run->opts->n_items;
+    o.n_texts = PNB_MAX(o.n_images / 4, 20); /* of a level: as many captions as pictures */
+    o.test_share = SETS_TEST_SHARE;
+    o.length_spread = 0; /* unit rows, as methods take them */
     PNB_TRY(in_data(run, "ambiguous", &root));
     pnb__say(run->app, "built-in sets: %zu pictures of `data ambiguous` in %s", o.n_images, root);
     PNB_TRY(pnb_synth_ambiguous(run->app->ctx, &o, root, NULL, &run->app->err));
@@ -364,6 +368,8 @@ pnb_status pnb__reproduce_data(pnb__reproduction *run)
     if (has_sets)
         return root == NULL ? make_sets(run) : take_sets(run, root);
     PNB_TRY(root == NULL ? make_shapes(run) : take_folder(run));
+    if (run->about->prepare != NULL)
+        PNB_TRY(run->about->prepare(run));
     status = list_test(run);
 done:
     return status;
@@ -377,14 +383,19 @@ void pnb__pair_paths_reset(pnb__pair_paths *p)
     *p = (pnb__pair_paths){NULL, NULL, NULL};
 }
 
-void pnb__reproduce_data_reset(pnb__reproduction *run)
+void pnb__reproduce_pictures_reset(pnb__repro_pictures *p)
 {
-    pnb__repro_pictures *p = &run->pictures;
     pnb__free(p->train);
     pnb__free(p->test);
     pnb__free(p->texts);
     pnb__free(p->truth);
     pnb__free(p->labels);
+    *p = (pnb__repro_pictures){.train = NULL};
+}
+
+void pnb__reproduce_data_reset(pnb__reproduction *run)
+{
+    pnb__reproduce_pictures_reset(&run->pictures);
     pnb__pair_paths_reset(&run->train);
     pnb__pair_paths_reset(&run->val);
     pnb__pair_paths_reset(&run->test);

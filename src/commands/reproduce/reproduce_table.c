@@ -86,10 +86,23 @@ static void put_paper_line(const pnb__experiment *x, const pnb__repro_row *row,
                  x->figures[k].digits);
 }
 
+/* Of rows that were not measured on these data there is none. */
+static bool is_measured(const pnb__reproduction *run, const pnb__repro_row *row)
+{
+    const pnb__experiment *x = run->about;
+    for (size_t i = 0; i < run->opts->n_seeds; i++)
+        for (size_t k = 0; k < x->n_figures; k++)
+            if (!isnan(pnb__reproduce_value(run, i, row->key, x->figures[k].key)))
+                return true;
+    return false;
+}
+
 static pnb_status put_our_line(const pnb__reproduction *run, const pnb__repro_row *row,
                                pnb__result *r)
 {
     const pnb__experiment *x = run->about;
+    if (!is_measured(run, row))
+        return PNB_OK;
     pnb__result_row(r, "%s %s", row->label, HERE);
     for (size_t k = 0; k < x->n_figures; k++) {
         over_seeds s;
@@ -179,14 +192,12 @@ static double paper_difference(const pnb__experiment *x, const pnb__repro_claim 
     return NAN;
 }
 
-/* What our interval says of the paper's sign. */
+/* What our interval says of the paper's sign; where it prints no figure, its words say more. */
 static const char *verdict(double paper, const over_seeds *s)
 {
-    if (isnan(paper))
-        return "the paper prints no figure";
     if (isnan(s->low) || (s->low <= 0 && s->high >= 0))
         return "open: the interval holds 0";
-    return (paper > 0) == (s->mean > 0) ? "as in the paper" : "the other way round";
+    return !(paper < 0) == (s->mean > 0) ? "as in the paper" : "the other way round";
 }
 
 static const pnb__figure *find_figure(const pnb__experiment *x, const char *key, size_t *at)
