@@ -23,10 +23,9 @@
 #define ABOUT_SETS                                                                                 \
     "--data is a folder with {train,test}/images.safetensors and texts.safetensors and "           \
     "truth/{train,test}.pairs, as `data ambiguous` writes them and `embed` makes them of any "     \
-    "model; val/ beside them is what methods stop by, truth/test.written.pairs, each caption "     \
-    "with "                                                                                        \
-    "the picture it was written for, comes before truth/test.pairs, and test/known.safetensors "   \
-    "is scored against. Anything else is refused."
+    "model; val/ beside them is what methods stop by. truth/{val,test}.written.pairs, each "       \
+    "caption with the picture it was written for, come before truth/{val,test}.pairs, and "        \
+    "test/known.safetensors is scored against. Anything else is refused."
 
 #define ABOUT_ALL                                                                                  \
     "Without --data the built-in set is made in the folder. Each stage and seed leaves its "       \
@@ -48,9 +47,7 @@
                      PNB__RANGE(60, 1e7), .fallback = #items),                                     \
         PNB__ROW_INT("max-steps", AT(n_steps), "N", "Steps of each training" STEPS_##needs,        \
                      PNB__RANGE(0, 1e9), .fallback = #steps),                                      \
-        PNB__ROW_INT("batch-size", AT(batch_size), "N", "Pairs of a step" STEPS_##needs,           \
-                     PNB__RANGE(0, 1e6), .fallback = #batch, .letter = 'b'),                       \
-    };                                                                                             \
+        BATCH_##needs(batch)};                                                                     \
     static pnb_status id##_run(pnb__app *app, void *args, pnb__result *r)                          \
     {                                                                                              \
         return pnb__reproduce(app, &pnb__experiment_##id, args, r);                                \
@@ -62,6 +59,10 @@
         .examples = "penumbra reproduce " word "\npenumbra reproduce " word                        \
                     " --data FOLDER --out " word "-own --max-steps 20000",                         \
         PNB__RUNS(id##_options, pnb__reproduce_opts, id##_run)};
+#define BATCH_PICTURES(batch)                                                                      \
+    PNB__ROW_INT("batch-size", AT(batch_size), "N", "Pairs of a step; 0 is the recipe's",          \
+                 PNB__RANGE(0, 1e6), .fallback = #batch, .letter = 'b'),
+#define BATCH_SETS(batch) /* a batch is the recipe's */
 #define STEPS_PICTURES "; 0 is the recipe's"
 #define STEPS_SETS "; 0 is the recipe's"
 PNB__EXPERIMENTS(OPTIONS)

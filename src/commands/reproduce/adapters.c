@@ -1,0 +1,142 @@
+/* Post-hoc methods in an experiment. The sets of a method are made by adapt compare's code, in the
+ * folders of the experiment, and ranked by eval's; uncertainty is each family's own, that of frozen
+ * rows 1 - cosine of a query and its first hit. */
+#include "commands/reproduce/adapters.h"
+
+#include <string.h>
+
+#include "base/base.h"
+#include "commands/common/set_use.h"
+
+/* ---- sets ---- */
+
+static pnb_status load_pairs(pnb__reproduction *run, pnb__adapt_comparison *c)
+{
+    const pnb__adapt_compare_opts *o = c->opts;
+    pnb__app *app = run->app;
+    pnb_status status;
+    PNB_TRY(pnb__pair_load(app, &o->train, &o->read, NULL, &c->train));
+    PNB_TRY(pnb__pair_load(app, &o->val, &o->read, NULL, &c->val));
+    PNB_TRY(pnb__pair_load(app, &o->test, &o->read, NULL, &c->test));
+    if (o->known != NULL)
+        status = pnb__set_load(&c->known, o->known, app);
+done:
+    return status;
+}
+
+/* Paths of the sets in *e, or why there are none, and scores against what is known. */
+static pnb_status make_sets(pnb__reproduction *run, const pnb__adapted_opts *opts,
+                            pnb__compare_entry *e)
+{
+    const pnb__adapt_compare_opts compare = {.train = run->train,
+                                             .val = run->val,
+                                             .test = run->test,
+                                             .read = pnb_truth_read_opts_default(),
+                                             .known = run->known,
+                                             .n_seeds = 1,
+                                             .recipe = PNB_ADAPT_RECIPE_AUTO,
+                                             .steps = run->opts->n_steps,
+                                             .out = run->opts->out};
+    pnb__adapt_comparison c = {.opts = &compare};
+    pnb_status status = load_pairs(run, &c);
+    *e = (pnb__compare_entry){.name = opts->method,
+                              .method = pnb_adapter_method_find(opts->method),
+                              .kind = PNB__ENTRY_METHOD,
+                              .seed = opts->seed};
+    if (e->method == NULL)
+        e->kind = PNB__ENTRY_FROZEN;
+    if (status == PNB_OK)
+        status = pnb__compare_make(run->app, &c, e);
+    pnb__pair_reset(&c.train);
+    pnb__pair_reset(&c.val);
+    pnb__pair_reset(&c.test);
+    pnb_embeddings_free(c.known);
+    return status;
+}
+
+/* ---- figures ---- */
+
+static void put_side(const pnb__reproduction *run, json_t *found, const char *row, const char *side,
+                     const pnb_figures *f)
+{
+    static const char *const keys[] = {"s", "r2", "minus_s_r2"};
+    static const pnb_figure figures[] = {PNB_FIGURE_SPEARMAN_S, PNB_FIGURE_R2,
+                                         PNB_FIGURE_MINUS_S_R2};
+    char key[32];
+    snprintf(key, sizeof key, "%s_r1", side);
+    pnb__reproduce_put(run, found, row, key, f->recall[0]);
+    for (size_t i = 0; i < PNB_COUNT(keys); i++) {
+        snprintf(key, sizeof key, "%s_%s", side, keys[i]);
+        pnb__reproduce_put(run, found, row, key, f->value[figures[i]]);
+    }
+}
+
+static pnb_status rank(pnb__reproduction *run, const pnb__adapted_opts *opts,
+                       const pnb__compare_entry *e, json_t *found)
+{
+    pnb__retrieval_opts load = pnb__retrieval_opts_default();
+    pnb__retrieval ranked = {0};
+    load.images = e->images;
+    load.texts = e->texts;
+    load.truth = run->test.truth;
+    if (e->kind == PNB__ENTRY_FROZEN)
+        load.measure = PNB_MEASURE_MEAN;
+    else if (e->family == PNB_GAUSSIAN_DIAG)
+        load.measure = opts->measure;
+    pnb_status status = pnb__retrieval_run(run->app, &load, &ranked);
+    if (status == PNB_OK) {
+        const pnb__retrieval_side *i2t = &ranked.i2t;
+        put_side(run, found, opts->method, "i2t",
+                 opts->by_texts ? &i2t->by_hit.value : &i2t->by_query.value);
+        put_side(run, found, opts->method, "t2i", &ranked.t2i.by_query.value);
+        if (e->has_known)
+            pnb__reproduce_put(run, found, opts->method, "known_spearman", e->known.spearman);
+    }
+    pnb__retrieval_reset(&ranked);
+    return status;
+}
+
+/* A failure becomes the method's own reason, unless it is nobody's. */
+static pnb_status take_reason(pnb__app *app, pnb_status status, pnb__compare_entry *e)
+{
+    if (status == PNB_OK || status == PNB_NOMEM || status == PNB_INTERRUPTED)
+        return status;
+    status = pnb__copy_text(&e->failed, app->err.text, NULL);
+    app->err = (pnb_error)PNB_ERROR_INIT;
+    return status;
+}
+
+pnb_status pnb__adapted_measure(pnb__reproduction *run, const pnb__adapted_opts *opts,
+                                json_t *found)
+{
+    pnb__compare_entry e;
+    pnb__adapt_comparison owner = {.entry = NULL};
+    pnb_status status = PNB_ALLOC_ZERO(owner.entry, 1, &run->app->err);
+    if (status != PNB_OK)
+        return status;
+    status = make_sets(run, opts, &e);
+    if (status == PNB_OK && e.failed == NULL)
+        status = take_reason(run->app, rank(run, opts, &e, found), &e);
+    if (e.failed != NULL) {
+        pnb__warn(run->app, "%s: %s", opts->method, e.failed);
+        json_object_set_new(found, "failed", json_string(e.failed));
+    }
+    owner.entry[owner.n++] = e; /* which frees what belongs to it */
+    pnb__compare_entries_reset(&owner);
+    return status;
+}
+
+void pnb__adapted_put_failed(const pnb__reproduction *run, pnb__result *r)
+{
+    static const pnb__column columns[] = {{"method", "method"}, {"reason", "reason"}};
+    bool has_any = false;
+    for (size_t k = 0; k < run->n_stages; k++) {
+        const json_t *first = run->found[k * run->opts->n_seeds];
+        const char *reason = json_string_value(json_object_get(first, "failed"));
+        if (reason != NULL && !has_any)
+            pnb__result_table(r, "absent", "without figures", columns, PNB_COUNT(columns));
+        has_any = has_any || reason != NULL;
+        if (reason != NULL)
+            pnb__result_row(r, "%s %s", pnb__reproduce_stage(run, k), reason);
+    }
+}

@@ -1,0 +1,29 @@
+/* Post-hoc methods in an experiment: learned on the train sets, applied to the test sets. */
+#ifndef PNB_COMMANDS_REPRODUCE_ADAPTERS_H
+#define PNB_COMMANDS_REPRODUCE_ADAPTERS_H
+
+#include "commands/eval/eval_retrieval.h"
+#include "commands/reproduce/reproduce.h"
+
+/* A method of `adapt methods`; another name stands for the frozen rows. */
+typedef struct pnb__adapted_opts {
+    const char *method;
+    uint64_t seed;
+    pnb_measure measure; /* of sets of diagonal Gaussians; PNB__MEASURE_AUTO, and always of other
+                          * families: their own */
+    bool by_texts; /* pictures are sorted by the uncertainty of the caption that they find, as in
+                    * AsymVLM; false: by their own */
+} pnb__adapted_opts;
+
+/* Learns, applies and ranks the test sets both ways, and puts into the method's row: i2t_r1, i2t_s,
+ * i2t_r2, i2t_minus_s_r2, the same of t2i, and known_spearman where the captions' concentration is
+ * known. What a method cannot do with these sets is no error: the reason is kept in `found`, and
+ * its row stays empty.
+ * Errors  INTERRUPTED, NOMEM, and those of loading the sets */
+pnb_status pnb__adapted_measure(pnb__reproduction *run, const pnb__adapted_opts *opts,
+                                json_t *found);
+
+/* For `put`: whose rows are empty, and why. */
+void pnb__adapted_put_failed(const pnb__reproduction *run, pnb__result *r);
+
+#endif
