@@ -321,7 +321,7 @@ static pnb_status run_strategy(active_run *run, strategy *s)
 {
     pnb_status status = PNB_OK;
     for (size_t k = 0; k < run->opts->n_seeds && status == PNB_OK; k++)
-        status = run_seed(run, s, (uint64_t)run->app->common.seed + k);
+        status = run_seed(run, s, run->opts->seed + k);
     return name_strategy(run, s, status);
 }
 
@@ -393,18 +393,29 @@ static pnb_status check_pool(active_run *run)
     return PNB_OK;
 }
 
+static size_t count_strategies(const pnb__adapt_active_opts *o)
+{
+    return (o->leaves_random_out ? 0 : 1) + o->adapters.n + o->methods.n;
+}
+
+/* The i-th: random choice first, adapters, methods. */
+static strategy strategy_at(const pnb__adapt_active_opts *o, size_t i)
+{
+    i += o->leaves_random_out ? 1 : 0;
+    if (i == 0)
+        return (strategy){.by = AT_RANDOM, .name = "random"};
+    if (i <= o->adapters.n)
+        return (strategy){.by = BY_ADAPTER, .name = o->adapters.items[i - 1]};
+    return (strategy){.by = BY_METHOD, .name = o->methods.items[i - 1 - o->adapters.n]};
+}
+
 static pnb_status run_all(active_run *run)
 {
-    const pnb__adapt_active_opts *o = run->opts;
-    size_t n = 1 + o->adapters.n + o->methods.n;
+    size_t n = count_strategies(run->opts);
     strategy *all = NULL;
     pnb_status status = PNB_ALLOC_ZERO(all, n, &run->app->err);
     for (size_t i = 0; i < n && status == PNB_OK; i++) {
-        bool is_adapter = i > 0 && i <= o->adapters.n;
-        all[i].by = i == 0 ? AT_RANDOM : is_adapter ? BY_ADAPTER : BY_METHOD;
-        all[i].name = i == 0       ? "random"
-                      : is_adapter ? o->adapters.items[i - 1]
-                                   : o->methods.items[i - 1 - o->adapters.n];
+        all[i] = strategy_at(run->opts, i);
         status = name_strategy(run, &all[i], open_strategy(run, &all[i]));
     }
     for (size_t i = 0; i < n && status == PNB_OK; i++)
@@ -418,7 +429,7 @@ static pnb_status run_all(active_run *run)
 pnb_status pnb__adapt_active(pnb__app *app, const pnb__adapt_active_opts *o, pnb__result *r)
 {
     active_run run = {.app = app, .opts = o};
-    size_t n = (1 + o->adapters.n + o->methods.n) * o->n_seeds * (o->n_rounds + 1);
+    size_t n = count_strategies(o) * o->n_seeds * (o->n_rounds + 1);
     pnb_status status;
     PNB_TRY(pnb__pair_load(app, &o->pool, &o->read, o->split, &run.pool));
     PNB_TRY(pnb__pair_load(app, &o->test, &o->read, o->test_split, &run.test));

@@ -13,6 +13,8 @@ typedef struct pnb__adapt_active_opts {
     const char *tune;              /* method that is learned from what is labelled */
     size_t start, count, n_rounds; /* pictures labelled before the first round, and in each */
     size_t n_seeds;
+    uint64_t seed;          /* the first of them */
+    bool leaves_random_out; /* of the strategies, where somebody has its curve already */
     pnb_adapt_recipe recipe;
     int64_t steps;   /* 0: the recipe's */
     const char *csv; /* curves to write, or NULL */

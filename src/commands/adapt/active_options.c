@@ -59,7 +59,8 @@ static void defaults(void *args)
 
 static pnb_status run(pnb__app *app, void *args, pnb__result *r)
 {
-    const pnb__adapt_active_opts *o = args;
+    pnb__adapt_active_opts *o = args;
+    o->seed = (uint64_t)app->common.seed;
     if (o->adapters.n + o->methods.n == 0)
         return pnb__usage(app, "--adapters or --methods is wanted: random choice is beside them "
                                "anyway");

@@ -118,6 +118,7 @@ struct pnb__reproduction {
     char *data_words; /* which data were used, for people */
     pnb__repro_pictures pictures;
     pnb__pair_paths train, val, test; /* of sets, owned */
+    pnb__pair_paths elsewhere;        /* other sets to learn from, or NULLs */
     char *known;                      /* what captions of the test set stand for, or NULL */
     json_t **found;                   /* [n_stages][n_seeds]; NULL: not yet */
 };
@@ -141,6 +142,10 @@ pnb_status pnb__reproduce_path(const pnb__reproduction *run, const char *folder,
  *         making and reading */
 pnb_status pnb__reproduce_data(pnb__reproduction *run);
 void pnb__reproduce_data_reset(pnb__reproduction *run);
+
+/* For `prepare`: other pictures than those of the pool, of a folder its elsewhere/ where it has
+ * one, of the built-in sets what is held out. */
+pnb_status pnb__reproduce_elsewhere(pnb__reproduction *run);
 
 void pnb__reproduce_pictures_reset(pnb__repro_pictures *pictures);
 

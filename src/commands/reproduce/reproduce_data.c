@@ -291,8 +291,10 @@ done:
 
 /* ---- sets ---- */
 
+/* Measured and validated on are captions with the picture each was written for, where that is told;
+ * what is learned from is every match. */
 static pnb_status take_pair(pnb__reproduction *run, const char *root, const char *split,
-                            pnb__pair_paths *out)
+                            bool is_learned, pnb__pair_paths *out)
 {
     pnb_error *err = &run->app->err;
     char *paths[3] = {NULL, NULL, NULL};
@@ -300,7 +302,7 @@ static pnb_status take_pair(pnb__reproduction *run, const char *root, const char
     PNB_TRY(keep(&paths[0], pnb__format("%s/%s/images.safetensors", root, split), err));
     PNB_TRY(keep(&paths[1], pnb__format("%s/%s/texts.safetensors", root, split), err));
     PNB_TRY(keep(&paths[2], pnb__format("%s/truth/%s.written.pairs", root, split), err));
-    if (!pnb__path_is_file(paths[2]) || strcmp(split, "train") == 0) {
+    if (!pnb__path_is_file(paths[2]) || is_learned) {
         pnb__free(paths[2]);
         PNB_TRY(keep(&paths[2], pnb__format("%s/truth/%s.pairs", root, split), err));
     }
@@ -322,10 +324,10 @@ done:
 static pnb_status take_sets(pnb__reproduction *run, const char *root)
 {
     pnb_status status;
-    PNB_TRY(take_pair(run, root, "train", &run->train));
-    PNB_TRY(take_pair(run, root, "test", &run->test));
+    PNB_TRY(take_pair(run, root, "train", true, &run->train));
+    PNB_TRY(take_pair(run, root, "test", false, &run->test));
     if (pnb__path_has_dir(root, "val"))
-        PNB_TRY(take_pair(run, root, "val", &run->val));
+        PNB_TRY(take_pair(run, root, "val", false, &run->val));
     if (pnb__path_has_file(root, "test/known.safetensors"))
         status = keep(&run->known, pnb__path_join(root, "test/known.safetensors"), &run->app->err);
 done:
@@ -353,6 +355,22 @@ done:
     return status;
 }
 
+pnb_status pnb__reproduce_elsewhere(pnb__reproduction *run)
+{
+    const char *data = run->opts->data;
+    char *root = NULL;
+    pnb_status status = PNB_OK;
+    if (data != NULL && pnb__path_has_dir(data, "elsewhere"))
+        return take_pair(run, data, "elsewhere", true, &run->elsewhere);
+    if (data != NULL)
+        return PNB_OK;
+    PNB_TRY(in_data(run, "ambiguous", &root));
+    status = take_pair(run, root, "val", true, &run->elsewhere);
+done:
+    pnb__free(root);
+    return status;
+}
+
 /* ---- either ---- */
 
 pnb_status pnb__reproduce_data(pnb__reproduction *run)
@@ -366,11 +384,13 @@ pnb_status pnb__reproduce_data(pnb__reproduction *run)
     if (root != NULL)
         PNB_TRY(keep(&run->data_words, pnb__strdup(root), &run->app->err));
     if (has_sets)
-        return root == NULL ? make_sets(run) : take_sets(run, root);
-    PNB_TRY(root == NULL ? make_shapes(run) : take_folder(run));
+        PNB_TRY(root == NULL ? make_sets(run) : take_sets(run, root));
+    else
+        PNB_TRY(root == NULL ? make_shapes(run) : take_folder(run));
     if (run->about->prepare != NULL)
         PNB_TRY(run->about->prepare(run));
-    status = list_test(run);
+    if (!has_sets)
+        status = list_test(run);
 done:
     return status;
 }
@@ -399,6 +419,7 @@ void pnb__reproduce_data_reset(pnb__reproduction *run)
     pnb__pair_paths_reset(&run->train);
     pnb__pair_paths_reset(&run->val);
     pnb__pair_paths_reset(&run->test);
+    pnb__pair_paths_reset(&run->elsewhere);
     pnb__free(run->known);
     pnb__free(run->data_words);
 }
