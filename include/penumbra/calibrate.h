@@ -148,6 +148,8 @@ typedef struct pnb_match_opts {
     size_t max_pairs;        /* scored pairs kept beside the matches; 2000000 */
     size_t n_bins;           /* of the reliability, 15 */
     double model_a, model_b; /* the model's own, to compare with; NaN: unknown */
+    bool model_is_score;     /* false; true: the score is the model's own probability (match_prob),
+                              * and model_a and model_b are not read */
     double alpha[PNB_MAX_ALPHAS]; /* error rates to assess; 0.01 0.05 0.1 0.2 */
     size_t n_alphas;              /* 4 */
     uint64_t seed;                /* of the split and of the sample; 0 */

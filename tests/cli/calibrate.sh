@@ -185,4 +185,11 @@ says "the modality of the queries here is unknown"
 prints '"p_match_by": null'
 want 0 search --index i.safetensors --queries u.npy -k 1 --json --trust-calibration
 prints '"p_match_by": "calibration"'
+
+# match_prob is a forecast by itself where its a and b are somebody's
+own=(calibrate --images i.safetensors --texts i.safetensors --measure match_prob -o own.json --json)
+want 0 "${own[@]}" --match-a 4 --match-b 3
+check "the model's own forecast" test "$(grep -c "\"forecast\": \"model's a, b\"" out)" -ge 1
+want 0 "${own[@]}"
+check "none by constants of nobody" test "$(grep -c "\"forecast\": \"model's a, b\"" out)" -eq 0
 finish

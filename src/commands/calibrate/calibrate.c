@@ -65,7 +65,15 @@ static pnb_status compute(pnb__app *app, calibrate_run *run, const pnb__calibrat
     pnb_match_opts match = o->match;
     match.search.measure = run->sets.measure;
     match.search.measure_opts = run->sets.measure_opts;
+    const pnb__match_probability_use use = {NULL,
+                                            run->gallery,
+                                            run->queries,
+                                            match.search.measure,
+                                            &match.search.measure_opts,
+                                            .match_is_told =
+                                                !isnan(o->sets.match.a) && !isnan(o->sets.match.b)};
     char why[200];
+    match.model_is_score = pnb__measure_is_probability(&use, why, sizeof why);
     bool has_model =
         pnb__measure_has_logits(match.search.measure) &&
         pnb__model_speaks_of(run->gallery, run->queries, match.search.measure, why, sizeof why);

@@ -28,7 +28,12 @@ static pnb_status reliability(pnb__report *r, pnb_match_fit *fit)
     pnb_status status;
     if (assessment == NULL)
         return pnb__fail_nomem(&app->err, sizeof *assessment);
+    const pnb__match_words *words = &r->opts->retrieval.match;
+    const pnb__match_probability_use use = {
+        NULL,         run->images,        run->texts,
+        run->measure, &run->measure_opts, .match_is_told = !isnan(words->a) && !isnan(words->b)};
     char why[200];
+    opts.model_is_score = pnb__measure_is_probability(&use, why, sizeof why);
     bool has_model = pnb__measure_has_logits(run->measure) &&
                      pnb__model_speaks_of(run->images, run->texts, run->measure, why, sizeof why);
     opts.search.measure = run->measure;

@@ -276,7 +276,8 @@ static bool is_known(const forecast_source *s)
 {
     switch (s->which) {
     case PNB_FORECASTER_MODEL:
-        return isfinite(s->opts->model_a) && isfinite(s->opts->model_b);
+        return s->opts->model_is_score ||
+               (isfinite(s->opts->model_a) && isfinite(s->opts->model_b));
     case PNB_FORECASTER_PLATT:
         return s->fit->has_platt;
     case PNB_FORECASTER_ISOTONIC:
@@ -292,7 +293,9 @@ static double forecast(const forecast_source *s, double score)
 {
     switch (s->which) {
     case PNB_FORECASTER_MODEL:
-        return pnb_match_probability(score, s->opts->model_a, s->opts->model_b);
+        return s->opts->model_is_score
+                   ? score
+                   : pnb_match_probability(score, s->opts->model_a, s->opts->model_b);
     case PNB_FORECASTER_PLATT:
         return pnb_platt_apply(&s->fit->platt, score);
     case PNB_FORECASTER_ISOTONIC:

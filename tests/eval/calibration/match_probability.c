@@ -118,6 +118,37 @@ static void held_out_figures(void **state)
     free_world(&w);
 }
 
+/* match_prob is the model's own probability: what is forecast are the scores of all pairs. */
+static void model_is_the_score(void **state)
+{
+    (void)state;
+    world w;
+    pnb_match_fit fit;
+    pnb_match_assessment *a = new_assessment();
+    make_world(&w, 120, 60, 0.9, 4);
+    w.opts.n_folds = 2;
+    w.opts.search.measure = PNB_MEASURE_MATCH_PROB;
+    assert_ok(pnb_match_fit_compute(NULL, &w.job, &fit, a, err));
+    assert_false(a->forecast[PNB_FORECASTER_MODEL].is_known);
+    pnb_match_fit_reset(&fit);
+    w.opts.model_is_score = true;
+    assert_ok(pnb_match_fit_compute(NULL, &w.job, &fit, a, err));
+    double *p = malloc(120 * 60 * sizeof *p), sum = 0, n = 0;
+    assert_non_null(p);
+    assert_ok(pnb_measure_block(PNB_MEASURE_MATCH_PROB, w.job.queries, w.job.gallery,
+                                &w.opts.search.measure_opts, p, err));
+    for (size_t i = 0; i < (size_t)120 * 60; i++) {
+        n += i / 60 % 11 != 10; /* a query without a match is of no use to a fit */
+        sum += i / 60 % 11 != 10 ? p[i] : 0;
+    }
+    assert_true(a->forecast[PNB_FORECASTER_MODEL].is_known);
+    assert_near(a->forecast[PNB_FORECASTER_MODEL].held.p_mean, sum / n, 0, 1e-6);
+    free(p);
+    pnb_match_fit_reset(&fit);
+    free(a);
+    free_world(&w);
+}
+
 /* Fitted to the first hits of each query: the same cases from search, and p that holds for them. */
 static void fit_to_first_hits(void **state)
 {
@@ -365,6 +396,7 @@ int main(void)
         cmocka_unit_test(near_the_fit_by_hand),
         cmocka_unit_test(sampled_near_exact),
         cmocka_unit_test(held_out_figures),
+        cmocka_unit_test(model_is_the_score),
         cmocka_unit_test(conformal_lists),
         cmocka_unit_test(fit_to_first_hits),
         cmocka_unit_test(sizes_of_lists),
