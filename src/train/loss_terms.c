@@ -402,7 +402,7 @@ static pnb__tensor *build_mmd(build *b)
 const pnb__term_row pnb__term_rows[PNB_N_LOSS_TERMS] = {
     [PNB_LOSS_PPCL] = {build_ppcl, .needs_log_var = true, .takes_labels = true},
     [PNB_LOSS_SIGLIP] = {build_siglip, .takes_labels = true},
-    [PNB_LOSS_CLIP] = {build_clip},
+    [PNB_LOSS_CLIP] = {.build = build_clip},
     [PNB_LOSS_PCMEPP] = {build_pcmepp, .needs_log_var = true, .takes_labels = true},
     [PNB_LOSS_INCLUSION] = {build_inclusion, .needs_log_var = true},
     [PNB_LOSS_IMG_INCLUSION] = {build_img_inclusion, .needs_log_var = true,

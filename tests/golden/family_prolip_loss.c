@@ -173,18 +173,19 @@ static pnb_status run_loss(golden_case *c, pnb_error *err)
         point[0] = scalar(c, "negative_scale", err);
         point[1] = scalar(c, "shift", err);
     }
-    pnb_loss_in in = {.n = l.n[IMAGE],
-                      .n_masked = PNB_MAX(l.n[MASKED_IMAGE], l.n[MASKED_TEXT]),
-                      .dim = l.dim,
-                      .image = {l.mean[IMAGE], l.log_var[IMAGE]},
-                      .text = {l.mean[TEXT], l.log_var[TEXT]},
-                      .masked_image = {l.mean[MASKED_IMAGE], l.log_var[MASKED_IMAGE]},
-                      .masked_text = {l.mean[MASKED_TEXT], l.log_var[MASKED_TEXT]},
-                      .scale = scale,
-                      .bias = bias,
-                      .point_scale = has_point ? &point[0] : NULL,
-                      .point_bias = has_point ? &point[1] : NULL,
-                      .negative_only = golden_flag(c, "negative_only", false)};
+    pnb_loss_in in = {
+        .n = l.n[IMAGE],
+        .n_masked = PNB_MAX(l.n[MASKED_IMAGE], l.n[MASKED_TEXT]),
+        .dim = l.dim,
+        .image = {.mean = l.mean[IMAGE], .log_var = l.log_var[IMAGE]},
+        .text = {.mean = l.mean[TEXT], .log_var = l.log_var[TEXT]},
+        .masked_image = {.mean = l.mean[MASKED_IMAGE], .log_var = l.log_var[MASKED_IMAGE]},
+        .masked_text = {.mean = l.mean[MASKED_TEXT], .log_var = l.log_var[MASKED_TEXT]},
+        .scale = scale,
+        .bias = bias,
+        .point_scale = has_point ? &point[0] : NULL,
+        .point_bias = has_point ? &point[1] : NULL,
+        .negative_only = golden_flag(c, "negative_only", false)};
     memcpy(out.d_mean, l.d_mean, sizeof out.d_mean);
     memcpy(out.d_log_var, l.d_log_var, sizeof out.d_log_var);
     status = err->status;
