@@ -1,5 +1,5 @@
 #!/bin/bash
-# reproduce: ProLIP's ablation, with a few steps.
+# reproduce: ProLIP's ablation and its inclusion test, with a few steps.
 source "$(dirname "$0")/common/lib.sh"
 
 ablation=(reproduce prolip-ablation --n 60 --max-steps 2 --batch-size 8 -t 1)
@@ -40,4 +40,72 @@ want 0 "${ablation[@]}" --seeds 2 --out a --json
 check "what is made again is the same" cmp -s first out
 check "another seed is another model" \
     bash -c '! cmp -s a/sets/prolip-0.texts.safetensors a/sets/prolip-1.texts.safetensors'
+
+# what lies in what, recomputed from the sets
+inclusion=(reproduce prolip-inclusion --n 60 --max-steps 2 --batch-size 8 -t 1)
+want 0 "${inclusion[@]}" --seeds 2 --out i --json
+cp out first
+cat >share.py <<'PY'
+import json, math, struct
+def read(path):
+    b = open(path, "rb").read()
+    n = struct.unpack("<Q", b[:8])[0]
+    h = json.loads(b[8:8 + n])
+    def rows(key):
+        (count, dim), (a, e) = h[key]["shape"], h[key]["data_offsets"]
+        flat = struct.unpack("<%df" % (count * dim), b[8 + n + a:8 + n + e])
+        return [flat[i * dim:(i + 1) * dim] for i in range(count)]
+    ids = [json.loads(l) for l in open(path.replace(".safetensors", ".ids.jsonl"))]
+    return [x["id"] for x in ids], rows("mean"), rows("log_var")
+def log_inc(m1, l1, m2, l2):  # of int p1^2 p2, up to what both orders share
+    s = 0
+    for a, u, b, v in zip(m1, l1, m2, l2):
+        v1, v2 = math.exp(u), math.exp(v)
+        s += -u / 2 - 0.5 * math.log(v1 / 2 + v2) - (a - b) ** 2 / (2 * (v1 / 2 + v2))
+    return s
+def kl(m1, l1, m2, l2):
+    return sum(0.5 * (v - u + (math.exp(u) + (a - b) ** 2) / math.exp(v) - 1)
+               for a, u, b, v in zip(m1, l1, m2, l2))
+level = {}
+for line in open("i/data/shapes/test/captions.jsonl"):
+    c = json.loads(line)
+    level[c["id"]] = c["level"]
+of = {}
+for line in open("i/data/shapes/truth/test.pairs"):
+    image, text = line.rstrip().split("\t")
+    of.setdefault(image, []).append(text)
+for stage, seed in ("inclusion", 0), ("plain", 1):
+    values = json.load(open("i/results/%s-%d.json" % (stage, seed)))["values"]
+    ii, im, iv = read("i/sets/%s-%d.images.safetensors" % (stage, seed))
+    ti, tm, tv = read("i/sets/%s-%d.texts.safetensors" % (stage, seed))
+    place = {t: k for k, t in enumerate(ti)}
+    for kind in "images", "texts":
+        n = n_h = n_kl = 0
+        for k, image in enumerate(ii):
+            texts = sorted((place[t] for t in of[image]))
+            general = min(texts, key=lambda t: level[ti[t]])
+            exact = max(texts, key=lambda t: level[ti[t]])
+            a = (im[k], iv[k]) if kind == "images" else (tm[exact], tv[exact])
+            b = (tm[general], tv[general])
+            n += 1
+            n_h += log_inc(*a, *b) > log_inc(*b, *a)
+            n_kl += kl(*a, *b) < kl(*b, *a)
+        row = lambda test: values["%s_%s_%s" % (kind, test, stage)]["share"]
+        assert abs(row("h") - 100 * n_h / n) < 1e-6, (stage, kind, row("h"), n_h, n)
+        assert abs(row("kl") - 100 * n_kl / n) < 1e-6, (stage, kind, row("kl"), n_kl, n)
+PY
+check "shares by H and by KL" python3 share.py
+check "four kinds of pairs by two tests" python3 - <<'PY'
+import json
+r = json.load(open("first"))
+ours = {(f["row"], f["figure"]): f["value"] for f in r["figures"] if f["source"] == "here"}
+assert len({row for row, _ in ours}) == 8 and len(ours) == 24, ours
+assert all(0 <= v <= (1 if f == "auroc" else 100) for (_, f), v in ours.items()), ours
+PY
+want 0 "${inclusion[@]}" --seeds 2 --out i --json
+says "4 of 4 results are there already"
+check "the same result" cmp -s first out
+rm i/results/plain-0.json
+want 0 "${inclusion[@]}" --seeds 2 --out i --json
+check "what is made again is the same" cmp -s first out
 finish

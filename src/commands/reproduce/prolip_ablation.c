@@ -12,8 +12,7 @@
 #include "base/base.h"
 #include "commands/common/encode_use.h"
 #include "commands/common/query.h"
-#include "commands/eval/eval_retrieval.h"
-#include "commands/reproduce/reproduce.h"
+#include "commands/reproduce/prolip_models.h"
 #include "penumbra/traversal.h"
 
 enum { MAX_LEVELS = 8 };
@@ -102,17 +101,13 @@ static pnb_train_opts options_of(const model *m)
                                          false);
     if (m->kind == CLIP)
         return o;
+    pnb__prolip_terms(&o, m->has_pairs, m->has_masked);
     if (is_pcmepp)
         weigh(&o, PNB_PCMEPP_FACTOR, m->kind == PCMEPP ? 0 : 1);
     if (is_pcmepp && !has_heads) {
         o.init_logit_scale = log(5);
         o.init_logit_bias = 5;
     }
-    if (!m->has_pairs)
-        o.loss.weight[PNB_LOSS_INCLUSION] = 0;
-    if (!m->has_masked)
-        o.drop_ratio = o.loss.weight[PNB_LOSS_IMG_INCLUSION] =
-            o.loss.weight[PNB_LOSS_TXT_INCLUSION] = 0;
     return o;
 }
 
@@ -223,27 +218,14 @@ static void put_variance(const pnb__reproduction *run, const char *row, const ch
     pnb__reproduce_put(run, found, row, figure, sum / (double)(set->n * set->dim));
 }
 
-static pnb_status rank(pnb__reproduction *run, const pnb__pair_paths *paths, pnb__retrieval *sets)
-{
-    pnb__retrieval_opts load = pnb__retrieval_opts_default();
-    load.images = paths->images;
-    load.texts = paths->texts;
-    load.truth = paths->truth;
-    load.read = run->pictures.read;
-    return pnb__retrieval_run(run->app, &load, sets);
-}
-
 static pnb_status measure(pnb__reproduction *run, size_t stage, uint64_t seed, json_t *found)
 {
     const char *row = stages[stage];
     pnb_train_opts opts = options_of(&models[stage]);
-    pnb__pair_paths paths = {NULL, NULL, NULL};
     pnb__retrieval sets = {0};
     char *dir = NULL;
     pnb_status status;
-    PNB_TRY(pnb__reproduce_train(run, row, seed, &opts, &dir));
-    PNB_TRY(pnb__reproduce_embed(run, row, seed, dir, &paths));
-    PNB_TRY(rank(run, &paths, &sets));
+    PNB_TRY(pnb__prolip_model(run, row, seed, &opts, &sets, &dir));
     pnb__reproduce_put(run, found, row, "i2t_r1", sets.figures.forward.recall[0]);
     pnb__reproduce_put(run, found, row, "t2i_r1", sets.figures.backward.recall[0]);
     put_variance(run, row, "image_var", sets.images, found);
@@ -251,7 +233,6 @@ static pnb_status measure(pnb__reproduction *run, size_t stage, uint64_t seed, j
     status = put_recall(run, row, dir, &sets, found);
 done:
     pnb__retrieval_reset(&sets);
-    pnb__pair_paths_reset(&paths);
     pnb__free(dir);
     return status;
 }
