@@ -28,7 +28,7 @@ static bool is_among(const char *word, const char *const *list)
     return false;
 }
 
-/* "red-circle" of a scene with one shape of three forms and colours; "" of other scenes; false
+/* "red_circle" of a scene with one shape of three forms and colours; "" of other scenes; false
  * where the record is not of scenes. */
 static bool scene_class(const json_t *record, char *out)
 {
@@ -42,7 +42,7 @@ static bool scene_class(const json_t *record, char *out)
     const char *colour = json_string_value(json_object_get(one, "colour"));
     out[0] = '\0';
     if (is_among(form, forms) && is_among(colour, colours))
-        snprintf(out, NAME_BYTES, "%s-%s", colour, form);
+        snprintf(out, NAME_BYTES, "%s_%s", colour, form);
     return true;
 }
 
@@ -57,7 +57,7 @@ static pnb_status class_of(const pnb_sample *s, char out[NAME_BYTES], pnb_error 
         snprintf(out, NAME_BYTES, "%s", name != NULL ? name : "");
     json_decref(record);
     for (char *c = out; *c != '\0'; c++)
-        *c = *c == '/' || *c == ' ' ? '-' : *c;
+        *c = *c == '/' || *c == ' ' ? '_' : *c;
     return status;
 }
 
