@@ -106,6 +106,15 @@ static const char pcme_cub[] =
               "\"trunk\": \"resnet50\", \"image_size\": 224", PNB__WORDS);
 static const char pcme_tiny[] = PNB__PCME("128", "1.6094379124341003", "5", PNB__SMALL_HEADS,
                                           PNB__NARROW_TRUNK, PNB__NARROW_WORDS);
+/* The heads over transformers, in the sizes of `tiny`: 36 patches, whose mean is the picture's own
+ * vector as it is over a ResNet. */
+static const char pcme_vit_tiny[] =
+    "{\n  \"model_type\": \"pcme\", \"embed_dim\": 128, \"init_logit_scale\": "
+    "1.6094379124341003,\n  \"init_logit_bias\": 5, " PNB__SMALL_HEADS ",\n"
+    "  \"vision_cfg\": {\"image_size\": 48, \"patch_size\": 8, \"layers\": 3, \"width\": 128, "
+    "\"head_width\": 64, \"pool_type\": \"avg\"},\n"
+    "  \"text_cfg\": {\"vocab_size\": 11755, \"context_length\": 24, \"layers\": 2, "
+    "\"width\": 128, \"heads\": 2}\n}\n";
 static const char pvse_coco[] =
     PNB__PCME("1024", "0", "0", PNB__PVSE_HEADS, PNB__COCO_TRUNK, PNB__WORDS);
 static const char pvse_tiny[] =
@@ -138,12 +147,14 @@ static const char pcmepp_tiny[] =
 
 /* Released ones by size, then the one for long captions, then the one to learn with. */
 static const char *const names[] = {
-    "ViT-B-16",  "ViT-L-16",        "SO400M-14",   "ViT-H-14",  "ViT-B-16-long", "tiny",
-    "pcme-coco", "pcme-cub",        "pcme-tiny",   "pvse-coco", "pvse-tiny",     "vse-coco",
-    "vse-tiny",  "pcmepp-ViT-B-16", "pcmepp-tiny", NULL};
-static const char *const texts[] = {vit_b_16,  vit_l_16,  so400m_14, vit_h_14,        vit_b_16_long,
-                                    tiny,      pcme_coco, pcme_cub,  pcme_tiny,       pvse_coco,
-                                    pvse_tiny, vse_coco,  vse_tiny,  pcmepp_vit_b_16, pcmepp_tiny};
+    "ViT-B-16",    "ViT-L-16",  "SO400M-14", "ViT-H-14",  "ViT-B-16-long",
+    "tiny",        "pcme-coco", "pcme-cub",  "pcme-tiny", "pcme-vit-tiny",
+    "pvse-coco",   "pvse-tiny", "vse-coco",  "vse-tiny",  "pcmepp-ViT-B-16",
+    "pcmepp-tiny", NULL};
+static const char *const texts[] = {vit_b_16,      vit_l_16,      so400m_14,       vit_h_14,
+                                    vit_b_16_long, tiny,          pcme_coco,       pcme_cub,
+                                    pcme_tiny,     pcme_vit_tiny, pvse_coco,       pvse_tiny,
+                                    vse_coco,      vse_tiny,      pcmepp_vit_b_16, pcmepp_tiny};
 
 const char *const *pnb_model_config_names(void)
 {

@@ -380,6 +380,9 @@ static pnb_status to_pcme(const pnb_model *m, const char *out, pnb_error *err)
         return pnb__fail(err, PNB_UNSUPPORTED,
                          "PCME's names are those of PCME, VSE and PVSE models, this one is a %s",
                          family->name);
+    if (m->config.vision.n_layers > 0 || m->config.text.n_layers > 0)
+        return pnb__fail(err, PNB_UNSUPPORTED,
+                         "PCME's code has a ResNet and GRUs, this model has a transformer");
     to.plain_scale = family->plain_scale_key;
     to.plain_bias = family->plain_bias_key;
     to.n_scale_dims = 1;

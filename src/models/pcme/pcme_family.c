@@ -6,7 +6,9 @@
  *                   "init_logit_scale": log a, "init_logit_bias": b, "init_log_std": log sigma,
  *                   "vision_cfg": {"trunk": "resnet152", "image_size": 224, "frozen_norm": bool},
  *                   "text_cfg": {"vocab_size": V, "word_dim": 300, "context_length": T}}
- * A trunk may be described in place of named: "base", "layers" (four), "bottleneck".
+ * A trunk may be described in place of named: "base", "layers" (four), "bottleneck". Or it is a
+ * transformer in open_clip's words: a vision_cfg with "patch_size", a text_cfg with "layers"
+ * (transformer_towers.h); each side by itself.
  *
  * a and b are those of the match probability s(2 (-a |z_i - z_t| + b)), the reference's
  * negative_scale and shift. Ours has log a, as all models do; a released file has a itself under
@@ -16,7 +18,9 @@
 
 #include "models/pcme/image_head.h"
 #include "models/pcme/text_tower.h"
+#include "models/pcme/transformer_towers.h"
 #include "models/resnet/resnet.h"
+#include "models/transformer/transformer.h"
 
 #define CNN "visual.cnn."
 
@@ -24,6 +28,7 @@
 typedef struct settings {
     pnb__resnet_config trunk;
     pnb__pcme_config heads;
+    bool is_vit, is_text_transformer; /* in place of the trunk, of words and GRUs */
 } settings;
 
 static settings settings_of(const pnb__config *c)
@@ -112,6 +117,31 @@ static pnb_status read_text(pnb__config *out, json_t *section, settings *s, pnb_
     return o.status;
 }
 
+/* Transformers first, whose reader knows nothing of what is there already: it is put back. */
+static pnb_status read_towers(pnb__config *out, json_t *root, settings *s, const char *where,
+                              pnb_error *err)
+{
+    json_t *vision = json_object_get(root, "vision_cfg"), *text = json_object_get(root, "text_cfg");
+    pnb__config read = *out;
+    pnb_status status = pnb__pcme_read_transformers(&read, root, where, err);
+    read.embed_dim = out->embed_dim;
+    read.n_embeddings = out->n_embeddings;
+    read.has_logit_scale = read.has_logit_bias = true;
+    read.init_logit_scale = out->init_logit_scale;
+    read.init_logit_bias = out->init_logit_bias;
+    *out = read;
+    s->is_vit = pnb__pcme_is_vit(vision);
+    s->is_text_transformer = pnb__pcme_is_text_transformer(text);
+    s->heads.image_dim = out->vision.width;
+    s->heads.word_dim = out->text.width;
+    s->heads.vocab_size = out->vocab_size;
+    if (status == PNB_OK && !s->is_vit)
+        status = read_image(out, vision, s, err);
+    if (status == PNB_OK && !s->is_text_transformer)
+        status = read_text(out, text, s, err);
+    return status;
+}
+
 /* A row of a set is all K embeddings beside each other, so that is the width that the rest sees. a
  * and b default to those of PCME on CUB. */
 static pnb_status read_config(pnb__config *out, json_t *root, const char *where, pnb_error *err)
@@ -136,12 +166,10 @@ static pnb_status read_config(pnb__config *out, json_t *root, const char *where,
     json_t *vision = pnb__json_get_object(&o, "vision_cfg", err);
     json_t *text = pnb__json_get_object(&o, "text_cfg", err);
     pnb_status status = o.status;
-    if (status == PNB_OK && vision != NULL)
-        status = read_image(out, vision, &s, err);
-    if (status == PNB_OK && text != NULL)
-        status = read_text(out, text, &s, err);
     if (status == PNB_OK && (vision == NULL || text == NULL))
         status = pnb__fail(err, PNB_FORMAT, "%s: vision_cfg and text_cfg are both wanted", where);
+    if (status == PNB_OK)
+        status = read_towers(out, root, &s, where, err);
     if (status == PNB_OK)
         status = pnb__pcme_config_check(&s.heads, where, err);
     pnb__config_set_own(out, &s, sizeof s);
@@ -166,6 +194,10 @@ static pnb_family ends_in(const pnb__config *c)
 static void declare_image(pnb__weights *w, const pnb__config *c)
 {
     settings s = settings_of(c);
+    if (s.is_vit) {
+        pnb__pcme_declare_vit(w, c, &s.heads);
+        return;
+    }
     image_tower *t = pnb__declare_tower(w, PNB__IMAGE_SIDE, sizeof *t);
     image_tower counted = {.head = {.fc = {NULL}}};
     t = t != NULL ? t : &counted;
@@ -178,6 +210,8 @@ static pnb__dist build_image(const pnb__weights *w, const pnb__config *c, pnb__g
                              const pnb__tower_in *in, bool unit)
 {
     settings s = settings_of(c);
+    if (s.is_vit)
+        return pnb__pcme_build_vit(w, c, g, in, unit);
     const image_tower *t = w->tower[PNB__IMAGE_SIDE];
     pnb__resnet_out z = pnb__resnet_build(&t->trunk, &s.trunk, g, in->pixels);
     pnb__tensor *x =
@@ -192,7 +226,25 @@ static pnb__dist build_image(const pnb__weights *w, const pnb__config *c, pnb__g
 static void declare_text(pnb__weights *w, const pnb__config *c)
 {
     settings s = settings_of(c);
-    pnb__pcme_declare_text(w, &s.heads);
+    if (s.is_text_transformer)
+        pnb__pcme_declare_text_transformer(w, c, &s.heads);
+    else
+        pnb__pcme_declare_text(w, &s.heads);
+}
+
+static pnb__dist build_text(const pnb__weights *w, const pnb__config *c, pnb__graph *g,
+                            const pnb__tower_in *in, bool unit)
+{
+    return settings_of(c).is_text_transformer ? pnb__pcme_build_text_transformer(w, c, g, in, unit)
+                                              : pnb__pcme_build_text(w, c, g, in, unit);
+}
+
+/* What a transformer's own words do not tell: where the heads read it. */
+static void describe_heads(pnb_tower_info *out, const char *own, bool with_attention)
+{
+    out->pooling = own;
+    snprintf(out->architecture, sizeof out->architecture, "heads of PCME over its %s%s",
+             out->n_patches > 0 ? "patches" : "tokens", with_attention ? "; local attention" : "");
 }
 
 /* "ResNet 3-8-36-3 of 64, 2048 channels; local attention" */
@@ -200,6 +252,11 @@ static void describe_image(pnb_tower_info *out, const pnb__config *c)
 {
     settings s = settings_of(c);
     const size_t *n = s.trunk.layers;
+    if (s.is_vit) {
+        pnb__transformer_describe_image(out, c);
+        describe_heads(out, out->pooling, s.heads.with_attention);
+        return;
+    }
     snprintf(out->architecture, sizeof out->architecture,
              "ResNet %zu-%zu-%zu-%zu of %zu, %zu channels%s", n[0], n[1], n[2], n[3], s.trunk.base,
              pnb__resnet_width(&s.trunk), s.heads.with_attention ? "; local attention" : "");
@@ -209,6 +266,11 @@ static void describe_image(pnb_tower_info *out, const pnb__config *c)
 static void describe_text(pnb_tower_info *out, const pnb__config *c)
 {
     settings s = settings_of(c);
+    if (s.is_text_transformer) {
+        pnb__transformer_describe_text(out, c);
+        describe_heads(out, "last word", s.heads.with_attention);
+        return;
+    }
     snprintf(out->architecture, sizeof out->architecture, "bi-GRU over words of %zu, %zu states%s",
              s.heads.word_dim, s.heads.embed_dim,
              s.heads.with_attention ? "; local attention" : "");
@@ -218,7 +280,7 @@ static const pnb__tower_calls image = {
     .family = ends_in, .declare = declare_image, .build = build_image, .describe = describe_image};
 static const pnb__tower_calls text = {.family = ends_in,
                                       .declare = declare_text,
-                                      .build = pnb__pcme_build_text,
+                                      .build = build_text,
                                       .describe = describe_text,
                                       .n_places = pnb__pcme_n_places,
                                       .find_places = pnb__pcme_find_places};
@@ -239,19 +301,27 @@ static void assume_pixels(pnb_preprocess *pp, const json_t *config)
     memcpy(pp->std, std, sizeof std);
 }
 
-/* Convolutions and GRUs take any size: there is nothing to resize. */
+/* Convolutions and GRUs take any size; a transformer has a table of positions to resize. Each tower
+ * is asked for its own sizes alone. */
 static pnb_status set_sizes(pnb__config *c, const pnb_model_load_opts *o, pnb__resize *resize,
                             pnb_error *err)
 {
     settings s = settings_of(c);
-    (void)resize;
-    if (o->context_length > 0)
-        c->context_length = o->context_length;
-    if (o->image_height == 0 && o->image_width == 0)
-        return PNB_OK;
+    pnb_model_load_opts of_tables = *o;
+    if (!s.is_text_transformer) {
+        of_tables.context_length = 0;
+        if (o->context_length > 0)
+            c->context_length = o->context_length;
+    }
+    if (s.is_vit || (o->image_height == 0 && o->image_width == 0))
+        return pnb__transformer_set_sizes(c, &of_tables, resize, err);
     c->image_height = o->image_height;
     c->image_width = o->image_width;
-    return pnb__resnet_config_check(&s.trunk, c->image_height, c->image_width, err);
+    of_tables.image_height = of_tables.image_width = 0;
+    pnb_status status = pnb__transformer_set_sizes(c, &of_tables, resize, err);
+    return status == PNB_OK
+               ? pnb__resnet_config_check(&s.trunk, c->image_height, c->image_width, err)
+               : status;
 }
 
 /* What `check` and errors tell who has a released file alone. */
@@ -262,15 +332,30 @@ static const char *tokenizer_source(const pnb__config *c)
            "tokenizer.json)";
 }
 
-/* What comes from elsewhere: the ResNet, and the word vectors (img_finetune, txt_finetune). */
-static bool is_trunk(const char *name)
+/* What stands behind a trunk. The GRU that reads the words is trained from nothing as well. */
+static bool is_head(const char *name)
 {
-    return pnb__starts_with(name, CNN) || strcmp(name, PNB__PCME_WORDS) == 0;
+    static const char *const heads[] = {"visual.fc.", "visual.pie_net.", "visual.uncertain_net.",
+                                        "text.fc.",   "text.pie_net.",   "text.uncertain_net.",
+                                        "text.rnn."};
+    for (size_t i = 0; i < PNB_COUNT(heads); i++)
+        if (pnb__starts_with(name, heads[i]))
+            return true;
+    return false;
 }
 
+/* What comes from elsewhere: the ResNet, and the word vectors (img_finetune, txt_finetune); or the
+ * transformers. */
+static bool is_trunk(const char *name)
+{
+    return (pnb__starts_with(name, "visual.") || pnb__starts_with(name, "text.")) && !is_head(name);
+}
+
+/* Layer norms see one item at a time. */
 static bool needs_whole_batch(const pnb__config *c)
 {
-    return !settings_of(c).trunk.frozen;
+    settings s = settings_of(c);
+    return !s.is_vit && !s.trunk.frozen;
 }
 
 const pnb__family_calls pnb__pcme_calls = {.name = "pcme",
