@@ -70,7 +70,8 @@ bool pnb_optim_is_excluded(const char *name, int n_dims);
     X(COSINE, "cosine")                                                                            \
     X(CONST, "const")                                                                              \
     X(COOLDOWN, "const-cooldown")                                                                  \
-    X(TORCH_COSINE, "torch-cosine")
+    X(TORCH_COSINE, "torch-cosine")                                                                \
+    X(MULTISTEP, "multistep")
 
 typedef enum pnb_schedule_kind {
 #define PNB_SCHEDULE_ENUM(NAME, name) PNB_SCHEDULE_##NAME,
@@ -82,13 +83,17 @@ typedef enum pnb_schedule_kind {
 /* As options spell it ("const-cooldown"); NULL outside the list. */
 const char *pnb_schedule_name(pnb_schedule_kind kind);
 
+/* Steps at which one schedule may fall: published recipes have one to three. */
+enum { PNB_MAX_MILESTONES = 4 };
+
 /* The rate of step t = 0, 1, ...; all but TORCH_COSINE open with base (t+1)/warmup for t < warmup.
  *   COSINE        min + (base - min) (1 + cos(pi (t-warmup)/(total-warmup))) / 2; min after total
  *   CONST         base
  *   COOLDOWN      base, and over the last `cooldown` steps
  *                 (1 - (t - (total-cooldown))/cooldown)^power (base - end) + end
  *   TORCH_COSINE  min + (base - min) (1 + cos(pi t / total)) / 2: rises again after total
- * Source  open_clip's scheduler.py; torch's CosineAnnealingLR in closed form */
+ *   MULTISTEP     base gamma^n, n milestones at or before t; of the whole run, whatever `restart`
+ * Source  open_clip's scheduler.py; torch's CosineAnnealingLR and MultiStepLR in closed form */
 typedef struct pnb_schedule {
     pnb_schedule_kind kind;
     double base;           /* largest rate */
@@ -100,6 +105,9 @@ typedef struct pnb_schedule {
     int64_t restart;       /* the step at which a second course over what is left begins; 0: none */
     double cooldown_power; /* 1: a straight line */
     double cooldown_end;   /* the rate it ends at */
+    /* MULTISTEP only: steps from 1 on, each larger than the one before; 0 behind the last */
+    int64_t milestones[PNB_MAX_MILESTONES];
+    double gamma; /* what the rate is multiplied by at each of them */
 } pnb_schedule;
 
 /* The rate of a step from 0 on, by the step alone: a resumed run continues the same curve. Never

@@ -112,11 +112,16 @@ typedef struct pnb_train_opts {
     int64_t head_epochs;   /* epochs of a first phase in which the pretrained parts of a model (its
                             * trunk, its word vectors) stand still, 0 or more: 0 */
     double trunk_lr_ratio; /* of all rates in the second phase, 0 to 1: 0.1. Not read without one */
-    double drop_ratio;     /* share of the batch in the masked pass, 0 to 1, above 0 at least one
-                            * pair: 0.125 */
-    double drop_prob;      /* probability that a text token is masked, 0 to 1: 0.75 */
-    double mask_keep;      /* share of patches a masked image keeps, above 0 to 1, at least one
-                            * patch; the same patches in all pictures of a step: 0.25 */
+    /* Shares of the rate, 0 to 1 each: 1. Of the towers' weights, but for what a PCME, VSE, PVSE or
+     * PCME++ model has behind its pretrained parts (heads, last projections), a and b; and once
+     * more for each block of a transformer that stands behind a block: block i of L takes
+     * layer_lr_decay^(L - i), i = 0 .. L - 1. Published PCME++ 0.01, 0.1, 0.7 */
+    double image_lr_ratio, text_lr_ratio, layer_lr_decay;
+    double drop_ratio;       /* share of the batch in the masked pass, 0 to 1, above 0 at least one
+                              * pair: 0.125 */
+    double drop_prob;        /* probability that a text token is masked, 0 to 1: 0.75 */
+    double mask_keep;        /* share of patches a masked image keeps, above 0 to 1, at least one
+                              * patch; the same patches in all pictures of a step: 0.25 */
     pnb_text_mask text_mask; /* --text-mask delete|replace */
     int replace_token;       /* --replace-token; -1: the tokenizer's mask token */
     double word_drop;        /* probability that a word of a training caption becomes the unknown
@@ -138,6 +143,10 @@ typedef struct pnb_train_opts {
     double lr_min_ratio;     /* the cosine ends at this share of lr, 0 to 1 */
     int64_t epochs_cooldown; /* const-cooldown: the last epochs, in which the rate falls */
     double lr_cooldown_power, lr_cooldown_end; /* as this power of what is left, to this rate */
+    /* multistep: after these epochs, each larger than the one before, 0 behind the last, the rate
+     * is multiplied by lr_gamma, above 0 to 1: 0.1. Not read by other schedules */
+    int64_t lr_milestones[PNB_MAX_MILESTONES];
+    double lr_gamma;
     size_t batch_size; /* pairs of one forward pass, 1 to 2^24; 0 with batch_by_class: as many as
                         * there are classes */
     int accum_freq;    /* forward passes of one step; the loss sees all their pairs, at most

@@ -123,6 +123,9 @@ typedef struct pnb__family_calls {
     /* Which weights are the pretrained parts that a first phase of training leaves alone, by their
      * name. NULL: such models have none */
     bool (*is_trunk)(const char *name);
+    /* Which weights of the towers are not pretrained but stand behind what is, and take the whole
+     * rate where the towers take a share of it. NULL: none */
+    bool (*is_head)(const char *name);
     /* Whether training normalises by the moments of the batch that one graph sees, so that a step
      * must be one graph. NULL: never */
     bool (*needs_whole_batch)(const pnb__config *c);

@@ -355,6 +355,16 @@ void pnb__trainer_init(pnb__trainer *t, const pnb_ctx *ctx, const pnb__run_opts 
     t->state.best_unc_r = t->state.best_loss = NAN;
 }
 
+/* Epochs to steps. One that would lie beyond the most steps of a run lies at its end: the product
+ * must not overflow. */
+static void place_milestones(pnb__trainer *t)
+{
+    for (size_t i = 0; i < PNB_MAX_MILESTONES; i++)
+        t->schedule.milestones[i] =
+            PNB_MIN(t->opts->lr_milestones[i], MOST_STEPS / t->steps_per_epoch) *
+            t->steps_per_epoch;
+}
+
 /* The schedule is as long as the run: max_steps, where given, is the length of both. */
 static pnb_status plan_steps(pnb__trainer *t, pnb_error *err)
 {
@@ -376,7 +386,9 @@ static pnb_status plan_steps(pnb__trainer *t, pnb_error *err)
                                  .cooldown = o->epochs_cooldown * t->steps_per_epoch,
                                  .cooldown_power = o->lr_cooldown_power,
                                  .cooldown_end = o->lr_cooldown_end,
-                                 .restart = o->head_epochs * t->steps_per_epoch};
+                                 .restart = o->head_epochs * t->steps_per_epoch,
+                                 .gamma = o->lr_gamma};
+    place_milestones(t);
     if (o->swa_start > t->n_steps / t->steps_per_epoch)
         return pnb__fail(err, PNB_ARG,
                          "--swa-start %lld: the run ends before that epoch does, after %lld steps "

@@ -46,6 +46,11 @@ static const pnb__field fields[] = {
     {"epochs_cooldown", AT(epochs_cooldown), NULL, PNB__FIELD_I64, true, PNB__ALSO_NONE},
     {"lr_cooldown_power", AT(lr_cooldown_power), NULL, PNB__FIELD_DOUBLE, true, PNB__ALSO_NONE},
     {"lr_cooldown_end", AT(lr_cooldown_end), NULL, PNB__FIELD_DOUBLE, true, PNB__ALSO_NONE},
+    {"lr_milestone_1", AT(lr_milestones[0]), NULL, PNB__FIELD_I64, true, PNB__ALSO_NONE},
+    {"lr_milestone_2", AT(lr_milestones[1]), NULL, PNB__FIELD_I64, true, PNB__ALSO_NONE},
+    {"lr_milestone_3", AT(lr_milestones[2]), NULL, PNB__FIELD_I64, true, PNB__ALSO_NONE},
+    {"lr_milestone_4", AT(lr_milestones[3]), NULL, PNB__FIELD_I64, true, PNB__ALSO_NONE},
+    {"lr_gamma", AT(lr_gamma), NULL, PNB__FIELD_DOUBLE, true, PNB__ALSO_NONE},
     /* the step: the loss sees batch_size * accum_freq pairs */
     {"batch_size", AT(batch_size), NULL, PNB__FIELD_SIZE, true, PNB__ALSO_NONE},
     {"accum_freq", AT(accum_freq), NULL, PNB__FIELD_INT, true, PNB__ALSO_NONE},
@@ -104,6 +109,24 @@ static pnb_status check_counts(const pnb__run_opts *o, pnb_error *err)
     return PNB_OK;
 }
 
+/* One at least, each behind the one before, and no gap: what stands behind a 0 would be ignored. */
+static pnb_status check_milestones(const pnb__run_opts *o, pnb_error *err)
+{
+    const int64_t *at = o->lr_milestones;
+    bool is_fine = at[0] > 0;
+    for (size_t i = 1; i < PNB_MAX_MILESTONES; i++)
+        is_fine = is_fine && (at[i] == 0 || (at[i - 1] > 0 && at[i] > at[i - 1]));
+    if (!is_fine)
+        return pnb__fail(err, PNB_ARG,
+                         "--lr-scheduler multistep: --lr-milestones names 1 to %d epochs, each "
+                         "later than the one before",
+                         (int)PNB_MAX_MILESTONES);
+    if (!(o->lr_gamma > 0 && o->lr_gamma <= 1))
+        return pnb__fail(err, PNB_ARG, "lr-gamma is %g, it must lie above 0 and at most 1",
+                         o->lr_gamma);
+    return PNB_OK;
+}
+
 /* A rate may end at 0 but not below, and a cosine not above where it began. */
 static pnb_status check_schedule(const pnb__run_opts *o, pnb_error *err)
 {
@@ -114,7 +137,7 @@ static pnb_status check_schedule(const pnb__run_opts *o, pnb_error *err)
                          o->lr_cooldown_end, o->lr_cooldown_power);
     if (!(o->lr_min_ratio >= 0 && o->lr_min_ratio <= 1))
         return pnb__fail(err, PNB_ARG, "lr-min-ratio is %g, it must lie in 0..1", o->lr_min_ratio);
-    return PNB_OK;
+    return o->lr_scheduler == PNB_SCHEDULE_MULTISTEP ? check_milestones(o, err) : PNB_OK;
 }
 
 /* 0 is "never" or "by epochs"; see include/penumbra/train.h. */

@@ -13,6 +13,8 @@ typedef struct pnb__run_opts {
     double lr_min_ratio;
     int64_t epochs_cooldown;
     double lr_cooldown_power, lr_cooldown_end;
+    int64_t lr_milestones[PNB_MAX_MILESTONES]; /* epochs */
+    double lr_gamma;
     size_t batch_size; /* samples of one forward pass */
     int accum_freq;    /* forward passes of one step */
     bool grad_checkpointing;

@@ -31,6 +31,16 @@ static double cooldown(const pnb_schedule *s, int64_t step)
            s->cooldown_end;
 }
 
+/* multistep: base gamma^n behind n milestones, as torch's MultiStepLR. */
+static double multistep(const pnb_schedule *s, int64_t step)
+{
+    double rate = s->base;
+    for (size_t i = 0; i < PNB_MAX_MILESTONES && s->milestones[i] > 0; i++)
+        if (step >= s->milestones[i])
+            rate *= s->gamma;
+    return rate;
+}
+
 /* Rate of step t = 0, 1, ...: warm-up base (t + 1) / warmup, so that even the first step learns;
  * then the schedule over what is left. torch's cosine knows no warm-up and no end: past T it
  * rises. */
@@ -43,6 +53,8 @@ static double course(const pnb_schedule *s, int64_t step)
     switch (s->kind) {
     case PNB_SCHEDULE_COOLDOWN:
         return cooldown(s, step);
+    case PNB_SCHEDULE_MULTISTEP:
+        return multistep(s, step);
     case PNB_SCHEDULE_COSINE: {
         int64_t span = s->total - s->warmup;
         /* a run that is all warm-up ends at the least rate */
@@ -55,11 +67,12 @@ static double course(const pnb_schedule *s, int64_t step)
 }
 
 /* Two phases are two courses, as two trainings one behind the other would be: PCME's cosine begins
- * anew where all weights are trained. */
+ * anew where all weights are trained. Milestones are those of the one run that PCME++ has, whose
+ * trunk joins in later. */
 double pnb_schedule_lr(const pnb_schedule *s, int64_t step)
 {
     pnb_schedule part = *s;
-    if (s->restart <= 0)
+    if (s->restart <= 0 || s->kind == PNB_SCHEDULE_MULTISTEP)
         return course(s, step);
     part.total = step < s->restart ? s->restart : s->total - s->restart;
     return course(&part, step < s->restart ? step : step - s->restart);

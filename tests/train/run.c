@@ -725,6 +725,7 @@ static void test_variants_finish(void **state)
         o.optim.kind = (pnb_optim_kind)i;
         o.lr_scheduler = (pnb_schedule_kind)(i % PNB_N_SCHEDULE_KINDS);
         o.epochs_cooldown = 1;
+        o.lr_milestones[0] = 1;
         o.text_mask = i % 2 == 0 ? PNB_TEXT_MASK_REPLACE : PNB_TEXT_MASK_DELETE;
         o.loss.weight[PNB_LOSS_SIGLIP] = o.loss.weight[PNB_LOSS_CLIP] = 0.5;
         for (int k = PNB_LOSS_PCMEPP; k < PNB_LOSS_DIVERSITY; k++)

@@ -69,6 +69,29 @@ static void test_two_phases(void **state)
     assert_near(pnb_schedule_lr(&s, 17), 1); /* the middle of 12 .. 22 */
 }
 
+/* base gamma^n from each milestone on, behind a warm-up, of the run and not of its phases. */
+static void test_milestones(void **state)
+{
+    (void)state;
+    pnb_schedule s = {.kind = PNB_SCHEDULE_MULTISTEP,
+                      .base = 8,
+                      .warmup = 2,
+                      .total = 40,
+                      .milestones = {10, 30},
+                      .gamma = 0.25};
+    static const struct {
+        int64_t step;
+        double rate;
+    } want[] = {{0, 4}, {1, 8}, {2, 8}, {9, 8}, {10, 2}, {29, 2}, {30, 0.5}, {1000, 0.5}};
+    for (int phases = 1; phases <= 2; phases++) {
+        s.restart = phases == 1 ? 0 : 5;
+        for (size_t i = 0; i < sizeof want / sizeof want[0]; i++)
+            assert_near(pnb_schedule_lr(&s, want[i].step), want[i].rate);
+    }
+    s.milestones[0] = 0; /* none */
+    assert_near(pnb_schedule_lr(&s, 1000), 8);
+}
+
 /* A run that is all warm-up ends at the least rate, and no length divides by zero. */
 static void test_short_runs(void **state)
 {
@@ -94,9 +117,8 @@ static void test_short_runs(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_names),
-        cmocka_unit_test(test_schedules),
-        cmocka_unit_test(test_two_phases),
+        cmocka_unit_test(test_names),      cmocka_unit_test(test_schedules),
+        cmocka_unit_test(test_two_phases), cmocka_unit_test(test_milestones),
         cmocka_unit_test(test_short_runs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

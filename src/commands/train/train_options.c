@@ -2,6 +2,7 @@
  *
  * A value that is not given stays what the recipe says; only then is a default of one place. */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "commands/commands.h"
@@ -18,7 +19,7 @@ struct train_args {
         *imagenet_val, *coco_test;
     double inclusion_alpha_occ; /* one weight for both masked terms */
     int64_t zeroshot_frequency;
-    pnb__text_list aug_cfg;
+    pnb__text_list aug_cfg, milestones;
     bool prolip, adamp, local_loss, gather_with_grad;
 };
 
@@ -176,6 +177,16 @@ static const pnb__option options[] = {
                  PNB__RANGE(0, 1000000000.0)),
     PNB__ROW_REAL("trunk-lr-ratio", AT(job.trunk_lr_ratio), "SHARE",
                   "Share of the rate in the second phase", PNB__RANGE(0, 1)),
+    PNB__ROW_REAL("image-lr-ratio", AT(job.image_lr_ratio), "SHARE",
+                  "Share of the rate for the image tower, but for the heads that PCME and PCME++ "
+                  "put over pretrained towers (published PCME++: 0.01)",
+                  PNB__RANGE(0, 1)),
+    PNB__ROW_REAL("text-lr-ratio", AT(job.text_lr_ratio), "SHARE",
+                  "The same for the text tower (published PCME++: 0.1)", PNB__RANGE(0, 1)),
+    PNB__ROW_REAL("layer-lr-decay", AT(job.layer_lr_decay), "SHARE",
+                  "Share of the next block's rate that a block of a transformer takes, the last "
+                  "block of its tower's (published PCME++: 0.7)",
+                  PNB__RANGE(0, 1)),
     PNB__ROW_REAL("vib-beta", AT(job.loss.weight[PNB_LOSS_VIB]), "W",
                   "Weight of the divergence from N(0, I)", PNB__RANGE(0, INFINITY)),
     PNB__ROW_CHOICE(
@@ -241,7 +252,12 @@ static const pnb__option options[] = {
     PNB__ROW_INT("warmup", AT(job.warmup), "STEPS", "Steps of linear warm-up",
                  PNB__RANGE(0, 1000000000000.0)),
     PNB__ROW_CHOICE("lr-scheduler", AT(job.lr_scheduler), "NAME",
-                    "cosine|const|const-cooldown|torch-cosine", "Course of the learning rate"),
+                    "cosine|const|const-cooldown|torch-cosine|multistep",
+                    "Course of the learning rate"),
+    PNB__ROW_LIST("lr-milestones", AT(milestones), "EPOCH...",
+                  "Epochs after which multistep multiplies the rate by --lr-gamma, at most 4 "
+                  "(published PCME++: 15)"),
+    PNB__ROW_REAL("lr-gamma", AT(job.lr_gamma), "SHARE", "That factor", PNB__RANGE(0, 1)),
     PNB__ROW_REAL("lr-min-ratio", AT(job.lr_min_ratio), "SHARE", "Share of lr the cosine ends at",
                   PNB__RANGE(0, 1)),
     PNB__ROW_INT("epochs-cooldown", AT(job.epochs_cooldown), "N",
@@ -276,7 +292,7 @@ static const pnb__option options[] = {
                  PNB__RANGE(0, 1000000000000000.0)),
     PNB__ROW_INT("swa-start", AT(job.swa_start), "EPOCH",
                  "The mean of the weights after this epoch and each behind it is written as "
-                 "checkpoints/swa when the run is done (PCME++: 16); 0 is off",
+                 "checkpoints/swa when the run is done (PCME++: 17); 0 is off",
                  PNB__RANGE(0, 1000000000.0)),
     PNB__ROW_CHOICE("precision", AT(precision), "NAME",
                     "fp32|amp|amp_bf16|amp_bfloat16|bf16|fp16|pure_bf16|pure_fp16",
@@ -357,6 +373,28 @@ static pnb_status fill_data(pnb__app *app, struct train_args *a)
     return PNB_OK;
 }
 
+/* --lr-milestones 15 20; without it those of the recipe. */
+static pnb_status fill_milestones(pnb__app *app, struct train_args *a)
+{
+    pnb_train_opts *o = &a->job;
+    if (a->milestones.n == 0)
+        return PNB_OK;
+    if (o->lr_scheduler != PNB_SCHEDULE_MULTISTEP)
+        return pnb__usage(app, "--lr-milestones are those of --lr-scheduler multistep");
+    if (a->milestones.n > PNB_MAX_MILESTONES)
+        return pnb__usage(app, "--lr-milestones: %zu epochs, at most %d are possible",
+                          a->milestones.n, (int)PNB_MAX_MILESTONES);
+    memset(o->lr_milestones, 0, sizeof o->lr_milestones);
+    for (size_t i = 0; i < a->milestones.n; i++) {
+        char *end = NULL;
+        o->lr_milestones[i] = strtoll(a->milestones.items[i], &end, 10);
+        if (end == a->milestones.items[i] || *end != '\0' || o->lr_milestones[i] < 1)
+            return pnb__usage(app, "--lr-milestones %s: an epoch, 1 or more, is wanted",
+                              a->milestones.items[i]);
+    }
+    return PNB_OK;
+}
+
 /* What is one option for several fields, or follows from others. */
 static void fill_rest(const pnb__app *app, struct train_args *a)
 {
@@ -417,6 +455,7 @@ static pnb_status run(pnb__app *app, void *args, pnb__result *r)
                           pnb_optim_name(o->optim.kind));
     PNB_TRY(check_unsupported(app, a));
     PNB_TRY(fill_data(app, a));
+    PNB_TRY(fill_milestones(app, a));
     fill_rest(app, a);
     PNB_TRY(
         pnb__model_path(app, a->pretrained != NULL ? a->pretrained : o->model, &model, &app->err));

@@ -377,4 +377,5 @@ const pnb__family_calls pnb__pcme_calls = {.name = "pcme",
                                            .rows_are_words = true,
                                            .trains = true,
                                            .is_trunk = is_trunk,
+                                           .is_head = is_head,
                                            .needs_whole_batch = needs_whole_batch};

@@ -325,6 +325,25 @@ static void assume_pixels(pnb_preprocess *pp, const json_t *config)
     pp->mode = PNB_FIT_SHORTEST;
 }
 
+/* What its code lays over CLIP's two towers: here the last projections. */
+static bool is_head(const char *name)
+{
+    static const char *const names[] = {"visual.proj", "visual.uncertainty_proj",
+                                        "text.text_projection", "text.uncertainty_text_projection"};
+    for (size_t i = 0; i < PNB_COUNT(names); i++)
+        if (strcmp(name, names[i]) == 0)
+            return true;
+    return false;
+}
+
+/* What stands still in a first phase: the image tower (img_backbone_freeze_epochs), but for the
+ * blocks of the log-variance, which no CLIP has. */
+static bool is_trunk(const char *name)
+{
+    return pnb__starts_with(name, "visual.") && !is_head(name) &&
+           !pnb__starts_with(name, "visual.uncertainty_transformer.");
+}
+
 const pnb__family_calls pnb__pcmepp_calls = {.name = "pcmepp",
                                              .image = &image,
                                              .text = &text,
@@ -339,4 +358,6 @@ const pnb__family_calls pnb__pcmepp_calls = {.name = "pcmepp",
                                              .set_sizes = pnb__transformer_set_sizes,
                                              .assume_pixels = assume_pixels,
                                              .tokenizer_source = pnb__clip_tokenizer_source,
-                                             .trains = true};
+                                             .trains = true,
+                                             .is_trunk = is_trunk,
+                                             .is_head = is_head};

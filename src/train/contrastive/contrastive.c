@@ -133,36 +133,6 @@ static int64_t samples_of_epoch(const pnb__contrastive *c)
     return asked > 0 ? asked : (int64_t)pnb_dataset_size(c->train);
 }
 
-/* ---- phases ---- */
-
-/* In the first phase the pretrained parts stand still; in the second all take a share of the rate.
- * The reference does not ask gradients of what stands still, but leaves its batch norms in
- * training: running moments move in both phases, here too. */
-static pnb__optim_group group_of(const void *self, const pnb__param *param)
-{
-    const pnb__contrastive *c = self;
-    const pnb__family_calls *family = pnb__family_of(&c->model->config);
-    const pnb_train_opts *o = c->opts;
-    bool is_trunk = family->is_trunk != NULL && family->is_trunk(param->name);
-    if (o->head_epochs == 0)
-        return (pnb__optim_group){1, 1, 0};
-    return (pnb__optim_group){is_trunk ? 0 : 1, o->trunk_lr_ratio,
-                              o->head_epochs * c->steps_per_epoch};
-}
-
-/* A family without a trunk would train as ever, and nobody would see that a phase is missing. */
-static pnb_status check_phases(const pnb__contrastive *c, pnb_error *err)
-{
-    const pnb__family_calls *family = pnb__family_of(&c->model->config);
-    if (c->opts->head_epochs == 0 || family->is_trunk != NULL)
-        return PNB_OK;
-    return pnb__fail(
-        err, PNB_ARG,
-        "--head-epochs: a %s model has no pretrained trunk to stand still; --lock-image "
-        "and --lock-text freeze a tower",
-        family->name);
-}
-
 /* Several micro-batches are encoded twice, the first time without gradients: batch norms would see
  * other moments then, and move theirs twice. */
 static pnb_status check_whole(const pnb__contrastive *c, pnb_error *err)
@@ -210,7 +180,7 @@ static pnb_status open_contrastive(void *self, const char *checkpoint, pnb__obje
     if (c->opts->val_data != NULL)
         PNB_TRY(open_dataset(c, c->opts->val_data, &c->val, err));
     PNB_TRY(pnb__contrastive_open_model(c, checkpoint, err));
-    PNB_TRY(check_phases(c, err));
+    PNB_TRY(pnb__contrastive_check_rates(c, err));
     PNB_TRY(check_masks(c, err));
     PNB_TRY(check_whole(c, err));
     PNB_TRY(check_mask_token(c, err));
@@ -257,6 +227,21 @@ static void close_contrastive(void *self)
 
 /* ---- what out.log says of the data ---- */
 
+/* Rates of pretrained towers leave new ones where they are, which no loss would tell in time. */
+static pnb_status announce_rates(const pnb__contrastive *c, pnb__trainer *t, pnb_error *err)
+{
+    const pnb_train_opts *o = c->opts;
+    if (o->image_lr_ratio == 1 && o->text_lr_ratio == 1 && o->layer_lr_decay == 1)
+        return PNB_OK;
+    return pnb__record_info(
+        t, err, "Rates: image tower %g of the whole, text tower %g, each block %g of the next%s",
+        o->image_lr_ratio, o->text_lr_ratio, o->layer_lr_decay,
+        c->is_fresh ? "; all weights are new, and such rates are made for pretrained ones: start "
+                      "from a model directory, or set --image-lr-ratio, --text-lr-ratio and "
+                      "--layer-lr-decay to 1"
+                    : "");
+}
+
 /* What was settled for the user and shapes the run. */
 static pnb_status announce(void *self, pnb__trainer *t, pnb_error *err)
 {
@@ -271,6 +256,8 @@ static pnb_status announce(void *self, pnb__trainer *t, pnb_error *err)
     if (status == PNB_OK && c->n_trunk_arrays > 0)
         status = pnb__record_info(t, err, "Image trunk: %zu arrays of %s", c->n_trunk_arrays,
                                   c->opts->image_trunk);
+    if (status == PNB_OK)
+        status = announce_rates(c, t, err);
     if (status == PNB_OK && c->context.n_texts > 0)
         status = pnb__record_info(
             t, err,
@@ -459,7 +446,7 @@ pnb__objective pnb__contrastive_objective(pnb__contrastive *c, const pnb_ctx *ct
                                                .conclude = conclude,
                                                .step = step_contrastive,
                                                .updated = updated,
-                                               .group = group_of,
+                                               .group = pnb__contrastive_group,
                                                .position = position,
                                                .validate = validate,
                                                .save = save,

@@ -89,6 +89,12 @@ pnb_status pnb__contrastive_read_words(pnb__contrastive *c, pnb_error *err);
  * Errors  ARG (no ResNet, not fresh), those of the file */
 pnb_status pnb__contrastive_read_trunk(pnb__contrastive *c, pnb_error *err);
 
+/* ---- rates.c ---- */
+/* The objective's call `group`, of a pnb__contrastive whose model is open. */
+pnb__optim_group pnb__contrastive_group(const void *self, const pnb__param *param);
+/* Errors  ARG (a phase or rates by blocks of a model that has no such parts) */
+pnb_status pnb__contrastive_check_rates(const pnb__contrastive *c, pnb_error *err);
+
 /* ---- step.c ---- */
 pnb_status pnb__step_create(pnb__step_graphs **out, pnb__contrastive *c, pnb_error *err);
 void pnb__step_free(pnb__step_graphs *s);

@@ -44,6 +44,9 @@ pnb_train_opts pnb_train_opts_default(void)
         .drop_prob = 0.75,   /* three quarters of its tokens */
         .mask_keep = 0.25,   /* and of its patches; the released code keeps 0.75 of these */
         .trunk_lr_ratio = 0.1,
+        .image_lr_ratio = 1,
+        .text_lr_ratio = 1,
+        .layer_lr_decay = 1,
         .mix_cutmix = MIX_CUTMIX,
         .mix_alpha = MIX_ALPHA,
         .text_mask = PNB_TEXT_MASK_DELETE, /* a shorter caption is one that people write */
@@ -53,6 +56,7 @@ pnb_train_opts pnb_train_opts_default(void)
         .warmup = 40,
         .lr_min_ratio = 0.02, /* open_clip ends at 0, where the last steps do nothing */
         .lr_cooldown_power = 1,
+        .lr_gamma = 0.1,
         .batch_size = 128,
         .accum_freq = 1,
         .epochs = 32,
@@ -144,6 +148,40 @@ static void take_pcme(pnb_train_opts *o, bool is_published, const char *publishe
     o->word_drop = 0.1;
 }
 
+/* PCME++ on COCO as its configs/pcmepp.yaml has it, from CLIP's weights on: its image tower stands
+ * still for two epochs and takes a hundredth of the rate behind them, the text tower a tenth, each
+ * block 0.7 of the next one's; from epoch 15 on all a tenth. Its swa_start_epoch of 16 takes the
+ * weights after the 17th epoch first. */
+static void take_pcmepp_published(pnb_train_opts *o)
+{
+    o->optim.kind = PNB_OPTIM_ADAMP;
+    o->optim.lr = 5e-4;
+    o->optim.beta1 = 0.9;
+    o->optim.beta2 = 0.999;
+    o->optim.eps = 1e-8;
+    o->optim.weight_decay = 1e-4;
+    o->optim.grad_clip_norm = 2;
+    o->lr_scheduler = PNB_SCHEDULE_MULTISTEP;
+    o->lr_milestones[0] = 15;
+    o->warmup = 0;
+    o->batch_size = 128;
+    o->epochs = 25;
+    o->swa_start = 17;
+    o->head_epochs = 2;
+    o->trunk_lr_ratio = 1;
+    o->image_lr_ratio = 0.01;
+    o->text_lr_ratio = 0.1;
+    o->layer_lr_decay = 0.7;
+    o->mix_share = 0.25;
+    o->label_smoothing = 1e-4;
+    o->augment = pnb_augment_none();
+    o->augment.enabled = o->augment.crop = true;
+    o->augment.crop_scale[0] = 0.36; /* 0.6 to 1 of both sides */
+    o->augment.crop_ratio[0] = 3.0 / 4;
+    o->augment.crop_ratio[1] = 4.0 / 3;
+    o->augment.flip = 0.5;
+}
+
 /* PVSE's further terms, whose weights belong to a mean of margins and the kernel of its code. */
 static void take_pvse(pnb_train_opts *o)
 {
@@ -174,10 +212,10 @@ pnb_train_opts pnb_train_opts_of(pnb_objective objective, bool is_published)
         weigh(&o, PNB_LOSS_PCMEPP, PNB_PCMEPP_FACTOR);
         o.loss.weight[PNB_LOSS_PCMEPP_PSEUDO] = 0.1;
         o.loss.weight[PNB_LOSS_VIB] = 1e-4;
-        o.mix_share = is_published ? 0.25 : 0;
-        o.label_smoothing = is_published ? 1e-4 : 0; /* its code's */
         o.model = is_published ? "pcmepp-ViT-B-16" : "pcmepp-tiny";
         o.config_init = true;
+        if (is_published)
+            take_pcmepp_published(&o);
         break;
     case PNB_OBJECTIVE_VSE:
     case PNB_OBJECTIVE_VSEPP:
@@ -332,6 +370,10 @@ static const pnb__field fields[] = {
     /* phases */
     {"head_epochs", AT(head_epochs), NULL, PNB__FIELD_I64, true, PNB__ALSO_NONE},
     {"trunk_lr_ratio", AT(trunk_lr_ratio), NULL, PNB__FIELD_DOUBLE, true, PNB__ALSO_NONE},
+    /* parts of the towers */
+    {"image_lr_ratio", AT(image_lr_ratio), NULL, PNB__FIELD_DOUBLE, true, PNB__ALSO_NONE},
+    {"text_lr_ratio", AT(text_lr_ratio), NULL, PNB__FIELD_DOUBLE, true, PNB__ALSO_NONE},
+    {"layer_lr_decay", AT(layer_lr_decay), NULL, PNB__FIELD_DOUBLE, true, PNB__ALSO_NONE},
     /* c, eps, the form and the limits of the terms */
     {"inclusion_scale", AT(loss.inclusion_scale), NULL, PNB__FIELD_DOUBLE, true, PNB__ALSO_NONE},
     {"inclusion_eps", AT(loss.inclusion_eps), NULL, PNB__FIELD_DOUBLE, true, PNB__ALSO_NONE},
@@ -373,6 +415,9 @@ pnb__run_opts pnb__contrastive_run_opts(const pnb_train_opts *o)
         .epochs_cooldown = o->epochs_cooldown,
         .lr_cooldown_power = o->lr_cooldown_power,
         .lr_cooldown_end = o->lr_cooldown_end,
+        .lr_milestones = {o->lr_milestones[0], o->lr_milestones[1], o->lr_milestones[2],
+                          o->lr_milestones[3]},
+        .lr_gamma = o->lr_gamma,
         .batch_size = o->batch_size,
         .accum_freq = o->accum_freq,
         .grad_checkpointing = o->grad_checkpointing,
@@ -473,6 +518,12 @@ static pnb_status check_objective(const pnb_train_opts *o, pnb_error *err)
                            (long long)o->head_epochs);
     if (status == PNB_OK)
         status = check_share("trunk-lr-ratio", o->trunk_lr_ratio, err);
+    if (status == PNB_OK)
+        status = check_share("image-lr-ratio", o->image_lr_ratio, err);
+    if (status == PNB_OK)
+        status = check_share("text-lr-ratio", o->text_lr_ratio, err);
+    if (status == PNB_OK)
+        status = check_share("layer-lr-decay", o->layer_lr_decay, err);
     if (status == PNB_OK)
         status = check_share("drop-ratio", o->drop_ratio, err);
     if (status == PNB_OK)
