@@ -7,6 +7,7 @@ narrow='{"embed_dim": 16, "vision_cfg": {"width": 32, "head_width": 16, "layers"
 train=(train --train-data s/train --val-data s/val --batch-size 16 --logs l --workers 0 --objective pcme)
 vit=("${train[@]}" --model pcme-vit-tiny --override "$narrow")
 want 0 "${vit[@]}" --name a --max-steps 8 --json
+check "a rate that is too large is told of" grep -q "Learning rate 0.003: made for a ResNet" l/a/out.log
 want 0 info l/a/checkpoints/step_8
 prints "heads of PCME over its patches; local attention"
 prints "heads of PCME over its tokens; local attention"
@@ -16,8 +17,9 @@ want 0 check l/a/checkpoints/step_8
 want 0 init --config pcme-vit-tiny --override "$narrow" --tokenizer l/a/checkpoints/step_8 --out start -q
 
 # in one piece or resumed: the same bits; the trunk of a first phase is all but the heads
-want 0 "${vit[@]}" --name b --max-steps 8 --save-frequency 1
-want 0 "${vit[@]}" --name c --max-steps 8 --resume l/b/checkpoints/epoch_1
+want 0 "${vit[@]}" --name b --max-steps 8 --save-frequency 1 --lr 5e-4
+check "no word about a small one" test "$(grep -c 'Learning rate' l/b/out.log)" -eq 0
+want 0 "${vit[@]}" --name c --max-steps 8 --lr 5e-4 --resume l/b/checkpoints/epoch_1
 check "resumed is the same" cmp -s l/b/checkpoints/step_8/model.safetensors l/c/checkpoints/step_8/model.safetensors
 want 0 "${train[@]}" --model start --name e --head-epochs 1 --epochs 2 --save-frequency 1 --wd 0 --word-drop 0 -q
 check "the trunk stands still, heads do not" python3 - <<'PY'

@@ -242,6 +242,21 @@ static pnb_status announce_rates(const pnb__contrastive *c, pnb__trainer *t, pnb
                     : "");
 }
 
+/* The recipe of PCME goes by the objective, and its rate is a narrow ResNet's: under it new
+ * transformers stay at chance (docs/numerics-training.md#pcme). */
+static pnb_status announce_large_rate(const pnb__contrastive *c, pnb__trainer *t, pnb_error *err)
+{
+    const double most = 1e-3;
+    bool has_transformer = c->info->vision.n_layers > 0 || c->info->text.n_layers > 0;
+    bool is_pcme = pnb__family_of(&c->model->config)->scale_is_match;
+    if (!c->is_fresh || !is_pcme || !has_transformer || c->opts->optim.lr <= most)
+        return PNB_OK;
+    return pnb__record_info(t, err,
+                            "Learning rate %g: made for a ResNet and GRUs; new transformers under "
+                            "PCME's heads learn at a smaller one: --lr 5e-4",
+                            c->opts->optim.lr);
+}
+
 /* What was settled for the user and shapes the run. */
 static pnb_status announce(void *self, pnb__trainer *t, pnb_error *err)
 {
@@ -258,6 +273,8 @@ static pnb_status announce(void *self, pnb__trainer *t, pnb_error *err)
                                   c->opts->image_trunk);
     if (status == PNB_OK)
         status = announce_rates(c, t, err);
+    if (status == PNB_OK)
+        status = announce_large_rate(c, t, err);
     if (status == PNB_OK && c->context.n_texts > 0)
         status = pnb__record_info(
             t, err,
