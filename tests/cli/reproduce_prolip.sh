@@ -15,6 +15,7 @@ ours = {(f["row"], f["figure"]): f["value"] for f in r["figures"] if f["source"]
 models = ["clip", "pcmepp_clip_heads", "pcmepp", "pcmepp_clip", "prolip", "prolip_pairs", "prolip_masked", "prolip_both"]
 for m in models:
     assert 0 <= ours[m, "i2t_r1"] <= 100 and 0 < ours[m, "recall"] <= 100, (m, ours)
+    assert (m == "clip") == ((m, "text_var") not in ours), (m, ours)  # its heads are not trained
     assert m == "clip" or (ours[m, "image_var"] > 0 and ours[m, "text_var"] > 0), (m, ours)
 assert {m for m, f in ours if f == "recall"} == set(models) and ("prolip", "top1") not in ours, ours
 PY
@@ -27,6 +28,8 @@ def terms(stage):
 assert terms("clip") == {"Clip"}, terms("clip")
 assert terms("pcmepp") == {"Pcmepp", "Vib"}, terms("pcmepp")
 assert terms("pcmepp_clip") == terms("pcmepp_clip_heads") == {"Pcmepp", "Clip", "Vib"}
+scale = lambda stage: float(re.findall(r"Logit Scale: ([0-9.]+)", open(glob.glob("a/runs/%s-0.*/out.log" % stage)[0]).read())[0])
+assert all(4.5 < scale(s) < 5.5 for s in ("pcmepp", "pcmepp_clip", "pcmepp_clip_heads")), scale("pcmepp")
 assert terms("prolip") == {"Ppcl", "Vib"}, terms("prolip")
 assert terms("prolip_pairs") == {"Ppcl", "Vib", "Inclusion"}, terms("prolip_pairs")
 assert terms("prolip_masked") == {"Ppcl", "Vib", "Img_inclusion", "Txt_inclusion"}

@@ -108,7 +108,6 @@ static const pnb__repro_claim claims[] = {
     {"grove", "pcmepp", "i2t_minus_s_r2", "GroVE knows its errors better than PCME++"},
     {"grove", "pcmepp", "t2i_minus_s_r2", "GroVE knows its errors better than PCME++"},
     {"frozen", "grove", "i2t_r1", "GroVE retrieves worse than the frozen rows"},
-    {"frozen", "grove", "t2i_r1", "GroVE retrieves worse than the frozen rows"},
 };
 
 static const char *const differs[] = {

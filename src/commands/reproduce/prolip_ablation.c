@@ -78,7 +78,17 @@ static const char *const differs[] = {
     "Recall counts the levels of which a true caption is met, where HierarCaps has one caption a "
     "level; data without levels have none. ImageNet's top 1 is not measured: R@1 of both "
     "directions is.",
-    "With PCME++ and CLIP both losses share one scale, 5 at the start.", NULL};
+    "On the built-in shapes general captions are true of many pictures: a model that makes all "
+    "rows "
+    "alike has an i2t R@1 of about 30% and a t2i R@1 of nothing.",
+    "With PCME++ and CLIP both losses share one scale, 5 at the start.",
+    NULL};
+
+/* CLIP's towers have heads of variances that nothing has trained: its rows count as points. */
+static bool has_variance(size_t stage)
+{
+    return models[stage].kind != CLIP;
+}
 
 /* ---- training ---- */
 
@@ -105,7 +115,7 @@ static pnb_train_opts options_of(const model *m)
     if (is_pcmepp)
         weigh(&o, PNB_PCMEPP_FACTOR, m->kind == PCMEPP ? 0 : 1);
     if (is_pcmepp && !has_heads) {
-        o.init_logit_scale = log(5);
+        o.init_logit_scale = 5;
         o.init_logit_bias = 5;
     }
     return o;
@@ -158,7 +168,7 @@ static double recall_of(const pnb__retrieval *sets, const pnb_traversal *ways,
 
 /* The ways of all pictures; the root needs the model, for the empty text. */
 static pnb_status walk(pnb__reproduction *run, const char *dir, const pnb__retrieval *sets,
-                       pnb_traversal *ways)
+                       bool has_variance, pnb_traversal *ways)
 {
     const pnb_encoder_opts parts = {.sides = PNB_ENCODE_TEXTS};
     pnb_traverse_opts opts = pnb_traverse_opts_default();
@@ -169,7 +179,7 @@ static pnb_status walk(pnb__reproduction *run, const char *dir, const pnb__retri
     PNB_TRY(pnb__encoder_open_named(&encoder, run->app, dir, &parts));
     PNB_TRY(pnb__embed_null_text(run->app, &encoder, &null_text));
     PNB_TRY(pnb_view_init(&null_row, null_text, &run->app->err));
-    if (sets->texts->family == PNB_POINT)
+    if (!has_variance)
         opts.root = PNB_ROOT_NULL_TEXT;
     status = pnb_traverse(run->app->ctx, &sets->image_rows, &sets->text_rows, &null_row.rows, &opts,
                           ways, &run->app->err);
@@ -181,7 +191,7 @@ done:
 }
 
 /* Mean over the pictures whose captions have levels; none where no caption has. */
-static pnb_status put_recall(pnb__reproduction *run, const char *row, const char *dir,
+static pnb_status put_recall(pnb__reproduction *run, size_t stage, const char *dir,
                              const pnb__retrieval *sets, json_t *found)
 {
     pnb_traversal ways = {0};
@@ -189,7 +199,7 @@ static pnb_status put_recall(pnb__reproduction *run, const char *row, const char
     double sum = 0.0, n = 0.0;
     pnb_status status;
     PNB_TRY(label_texts(sets->texts, &label, &run->app->err));
-    PNB_TRY(walk(run, dir, sets, &ways));
+    PNB_TRY(walk(run, dir, sets, has_variance(stage), &ways));
     for (size_t i = 0; i < ways.n; i++) {
         double recall = recall_of(sets, &ways, label, i);
         if (!isnan(recall)) {
@@ -198,7 +208,7 @@ static pnb_status put_recall(pnb__reproduction *run, const char *row, const char
         }
     }
     if (n > 0)
-        pnb__reproduce_put(run, found, row, "recall", sum / n);
+        pnb__reproduce_put(run, found, stages[stage], "recall", sum / n);
 done:
     pnb_traversal_reset(&ways);
     pnb__free(label);
@@ -225,12 +235,16 @@ static pnb_status measure(pnb__reproduction *run, size_t stage, uint64_t seed, j
     pnb__retrieval sets = {0};
     char *dir = NULL;
     pnb_status status;
-    PNB_TRY(pnb__prolip_model(run, row, seed, &opts, &sets, &dir));
+    PNB_TRY(pnb__prolip_model(run, row, seed, &opts,
+                              has_variance(stage) ? PNB__MEASURE_AUTO : PNB_MEASURE_MEAN, &sets,
+                              &dir));
     pnb__reproduce_put(run, found, row, "i2t_r1", sets.figures.forward.recall[0]);
     pnb__reproduce_put(run, found, row, "t2i_r1", sets.figures.backward.recall[0]);
-    put_variance(run, row, "image_var", sets.images, found);
-    put_variance(run, row, "text_var", sets.texts, found);
-    status = put_recall(run, row, dir, &sets, found);
+    if (has_variance(stage)) {
+        put_variance(run, row, "image_var", sets.images, found);
+        put_variance(run, row, "text_var", sets.texts, found);
+    }
+    status = put_recall(run, stage, dir, &sets, found);
 done:
     pnb__retrieval_reset(&sets);
     pnb__free(dir);
@@ -242,6 +256,6 @@ const pnb__experiment pnb__experiment_prolip_ablation = {.word = "prolip-ablatio
                                                                   "Table C.3",
                                                          .needs = PNB__REPRO_PICTURES,
                                                          PNB__EXPERIMENT_TABLES,
-                                                         .step_s = 0.15,
+                                                         .step_s = 0.2,
                                                          .stage_s = 10,
                                                          .measure = measure};

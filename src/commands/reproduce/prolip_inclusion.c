@@ -193,7 +193,7 @@ static pnb_status measure(pnb__reproduction *run, size_t stage, uint64_t seed, j
     char *dir = NULL;
     pnb_status status;
     pnb__prolip_terms(&opts, has_terms, has_terms);
-    PNB_TRY(pnb__prolip_model(run, stages[stage], seed, &opts, &sets, &dir));
+    PNB_TRY(pnb__prolip_model(run, stages[stage], seed, &opts, PNB__MEASURE_AUTO, &sets, &dir));
     PNB_TRY(put_pairs(run, stages[stage], &sets, true, found));
     status = put_pairs(run, stages[stage], &sets, false, found);
 done:
@@ -207,6 +207,6 @@ const pnb__experiment pnb__experiment_prolip_inclusion = {.word = "prolip-inclus
                                                               "ProLIP (Chun et al. 2025), Figure 3",
                                                           .needs = PNB__REPRO_PICTURES,
                                                           PNB__EXPERIMENT_TABLES,
-                                                          .step_s = 0.15,
+                                                          .step_s = 0.2,
                                                           .stage_s = 10,
                                                           .measure = measure};

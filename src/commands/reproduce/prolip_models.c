@@ -1,7 +1,7 @@
 /* Models of ProLIP's experiments on the towers that the training options name.
  *
  * Terms that are left out have weight 0, and without the masked terms there is no masked pass, so
- * that a step costs what its loss needs. Sets are ranked by their own measure, csd. */
+ * that a step costs what its loss needs. */
 #include "commands/reproduce/prolip_models.h"
 
 #include "base/base.h"
@@ -16,7 +16,8 @@ void pnb__prolip_terms(pnb_train_opts *o, bool has_pairs, bool has_masked)
 }
 
 pnb_status pnb__prolip_model(pnb__reproduction *run, const char *stage, uint64_t seed,
-                             pnb_train_opts *opts, pnb__retrieval *sets, char **dir)
+                             pnb_train_opts *opts, pnb_measure measure, pnb__retrieval *sets,
+                             char **dir)
 {
     pnb__retrieval_opts load = pnb__retrieval_opts_default();
     pnb__pair_paths paths = {NULL, NULL, NULL};
@@ -28,6 +29,7 @@ pnb_status pnb__prolip_model(pnb__reproduction *run, const char *stage, uint64_t
     load.texts = paths.texts;
     load.truth = paths.truth;
     load.read = run->pictures.read;
+    load.measure = measure;
     status = pnb__retrieval_run(run->app, &load, sets);
 done:
     pnb__pair_paths_reset(&paths);

@@ -133,7 +133,7 @@ const pnb__experiment pnb__experiment_prolip_occlusion = {
     .paper = "ProLIP (Chun et al. 2025), Table C.8",
     .needs = PNB__REPRO_PICTURES,
     PNB__EXPERIMENT_TABLES,
-    .step_s = 0.15,
+    .step_s = 0.2,
     .stage_s = 15,
     .shapes = scenes,
     .prepare = prepare,

@@ -179,17 +179,22 @@ static pnb_status put_figures(const pnb__reproduction *run, pnb__result *r)
 
 /* ---- claims ---- */
 
-/* In the first lines of the paper that have both rows from one place; NaN: it prints none. */
+/* The mean over the places of the paper (data sets, say) that have both rows; NaN: it prints none.
+ */
 static double paper_difference(const pnb__experiment *x, const pnb__repro_claim *claim, size_t k)
 {
+    double sum = 0.0;
+    size_t n = 0;
     for (size_t a = 0; a < x->n_lines; a++)
         for (size_t b = 0; b < x->n_lines && strcmp(x->lines[a].row, claim->row) == 0; b++) {
             double difference = x->lines[a].value[k] - x->lines[b].value[k];
             if (strcmp(x->lines[b].row, claim->than) == 0 &&
-                strcmp(x->lines[a].where, x->lines[b].where) == 0 && !isnan(difference))
-                return difference;
+                strcmp(x->lines[a].where, x->lines[b].where) == 0 && !isnan(difference)) {
+                sum += difference;
+                n++;
+            }
         }
-    return NAN;
+    return n > 0 ? sum / (double)n : (double)NAN;
 }
 
 /* What our interval says of the paper's sign; where it prints no figure, its words say more. */

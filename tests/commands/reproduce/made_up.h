@@ -9,10 +9,10 @@
 
 static const pnb__figure figures[] = {{"r1", "R@1", 100, 1}, {"cost", "cost", 1, 0}};
 static const pnb__repro_row rows[] = {{"a", "method a"}, {"b", "method b"}, {"c", "of others"}};
-static const pnb__paper_line lines[] = {{"a", "Table 9, X", {60, 1}, true, {2, NAN}},
-                                        {"b", "Table 9, Y", {90, 3}, false, {0}},
-                                        {"b", "Table 9, X", {55, 2}, false, {0}},
-                                        {"c", "Table 9, X", {NAN, 7}, false, {0}}};
+static const pnb__paper_line lines[] = {
+    {"a", "Table 9, X", {60, 1}, true, {2, NAN}}, {"b", "Table 9, Y", {90, 3}, false, {0}},
+    {"b", "Table 9, X", {55, 2}, false, {0}},     {"a", "Table 9, Z", {70, NAN}, false, {0}},
+    {"b", "Table 9, Z", {58, 2}, false, {0}},     {"c", "Table 9, X", {NAN, 7}, false, {0}}};
 static const pnb__repro_claim claims[] = {{"a", "b", "r1", "a finds more"},
                                           {"b", "a", "r1", "b finds more"},
                                           {"a", "b", "cost", "a costs more"},
