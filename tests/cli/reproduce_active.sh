@@ -1,9 +1,9 @@
 #!/bin/bash
 # reproduce: GroVE's Figure 4, rounds of labelling, with a few steps.
 source "$(dirname "$0")/common/lib.sh"
-small=(--max-steps 10 -t 1)
+small=(--max-steps 3 -t 1)
 
-active=(reproduce grove-active --n 120 "${small[@]}")
+active=(reproduce grove-active --n 60 "${small[@]}")
 want 0 "${active[@]}" --seeds 2 --out g --json
 cp out first
 check "five rounds of every way to choose, an eighth of the pool in each" python3 - <<'PY'
