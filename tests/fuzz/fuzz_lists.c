@@ -9,7 +9,7 @@
 
 #include "commands/classify/class_inputs.h"
 #include "commands/classify/classify.h"
-#include "commands/eval/eval_vqa.h"
+#include "commands/eval/vqa/eval_vqa.h"
 #include "encode/inputs/inputs.h"
 #include "io/tables/text_lines.h"
 #include "tests/fuzz/scratch.h"

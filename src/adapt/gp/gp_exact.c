@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "adapt/gp/dense.h"
+#include "adapt/gp/factors/dense.h"
 
 #define LOG_2PI 1.83787706640934548356
 

@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "adapt/gp/dense.h"
+#include "adapt/gp/factors/dense.h"
 
 pnb_status pnb__inducing_init(pnb__inducing *p, const pnb_ctx *ctx, size_t m, size_t n_max,
                               double jitter, pnb_error *err)

@@ -11,7 +11,7 @@
 #ifndef PNB_ADAPT_GP_INDUCING_H
 #define PNB_ADAPT_GP_INDUCING_H
 
-#include "adapt/gp/factor_slopes.h"
+#include "adapt/gp/factors/factor_slopes.h"
 #include "adapt/gp/gp_kernel.h"
 #include "kernels/kernels.h"
 

@@ -17,7 +17,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "adapt/gp/dense.h"
+#include "adapt/gp/factors/dense.h"
 
 /* P of the header comment; `scaled` (D,M) receives m_d / sqrt(s_d). */
 static void gather_form(const pnb__inducing *p, const pnb__latent_model *model, double *scaled,

@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-#include "adapt/gp/dense.h"
+#include "adapt/gp/factors/dense.h"
 
 struct pnb__lmc_worker {
     pnb__inducing inducing;

@@ -11,7 +11,7 @@
 #ifndef PNB_ADAPT_GP_LMC_H
 #define PNB_ADAPT_GP_LMC_H
 
-#include "adapt/gp/factors.h"
+#include "adapt/gp/factors/factors.h"
 #include "adapt/gp/inducing.h"
 
 /* The parameters of a side, the caller's. */

@@ -12,7 +12,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "adapt/gp/dense.h"
+#include "adapt/gp/factors/dense.h"
 
 /* ---- once for a side ---- */
 

@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-#include "adapt/gp/dense.h"
+#include "adapt/gp/factors/dense.h"
 
 pnb_status pnb__marginals_init(pnb__marginals *mg, const pnb_ctx *ctx, const pnb__marginals_opts *o,
                                pnb_error *err)

@@ -7,7 +7,7 @@
 #ifndef PNB_ADAPT_GP_MARGINALS_H
 #define PNB_ADAPT_GP_MARGINALS_H
 
-#include "adapt/gp/factors.h"
+#include "adapt/gp/factors/factors.h"
 #include "adapt/gp/inducing.h"
 
 /* The parameters, the caller's; kernel.lengthscale is read where it lies. */

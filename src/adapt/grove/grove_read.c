@@ -14,7 +14,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "adapt/gp/dense.h"
+#include "adapt/gp/factors/dense.h"
 #include "adapt/gp/lmc_latent.h"
 #include "adapt/grove/grove.h"
 

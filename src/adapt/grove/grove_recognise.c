@@ -3,7 +3,7 @@
  * begins; the search itself is grove_read.c's. */
 #include <string.h>
 
-#include "adapt/gp/dense.h"
+#include "adapt/gp/factors/dense.h"
 #include "adapt/grove/grove.h"
 
 enum { MOST_ROWS = 8192 };

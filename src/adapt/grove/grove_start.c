@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "adapt/gp/dense.h"
+#include "adapt/gp/factors/dense.h"
 #include "adapt/gp/gp_exact.h"
 #include "adapt/grove/grove.h"
 #include "adapt/heads/learned.h"

@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-#include "commands/eval/vqa_question.h"
+#include "commands/eval/vqa/vqa_question.h"
 
 #define LISTS "\"candidates\":[\"two\",\"a cat\"],\"answers\":[\"two\",{\"answer\":\"2\"}]"
 

@@ -1,6 +1,6 @@
 /* Scoring of answers to visual questions from a file of questions. */
-#ifndef PNB_COMMANDS_EVAL_EVAL_VQA_H
-#define PNB_COMMANDS_EVAL_EVAL_VQA_H
+#ifndef PNB_COMMANDS_EVAL_VQA_EVAL_VQA_H
+#define PNB_COMMANDS_EVAL_VQA_EVAL_VQA_H
 
 #include "commands/common/match_use.h"
 #include "penumbra/prob.h"

@@ -3,7 +3,7 @@
  *    "scores": [...], "uncertainties": [...], "image" or "image_id", "answer_type"}
  * Ids may be texts or whole numbers; scores and uncertainties are read only where no embedding sets
  * give them. Texts are borrowed from the parsed line, which the question owns. */
-#include "commands/eval/vqa_question.h"
+#include "commands/eval/vqa/vqa_question.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* Factors of many covariances: products against loops, slopes against differences, floats against
  * doubles. */
-#include "adapt/gp/factors.h"
+#include "adapt/gp/factors/factors.h"
 #include "tests/adapt/gp/support.h"
 
 enum { MOST_M = 150, F = 3, N = 7 };

@@ -1,6 +1,6 @@
 /* The way back through a factor by L^-1 and panels against two solves in doubles, over several
  * panels and with a last one that is narrow; in floats as close as those are. */
-#include "adapt/gp/factor_slopes.h"
+#include "adapt/gp/factors/factor_slopes.h"
 #include "tests/adapt/gp/support.h"
 
 enum { M = 150, N = 7 };

@@ -1,7 +1,7 @@
 /* Dense matrices of doubles.
  * Products go through the kernel table, whose argument list serves networks; the rest is too short
  * to be worth a slot. Factors and solves are slots of their own: cholesky, tri_solve. */
-#include "adapt/gp/dense.h"
+#include "adapt/gp/factors/dense.h"
 
 #include <string.h>
 

@@ -1,13 +1,13 @@
 /* penumbra eval vqa: accuracy and calibration of candidate answers to visual questions.
  *
- * Options only; reading and printing are in src/commands/eval/eval_vqa.c, the figures in
+ * Options only; reading and printing are in src/commands/eval/vqa/eval_vqa.c, the figures in
  * src/eval/zeroshot/vqa_score.c. */
 #include <math.h>
 #include <string.h>
 
 #include "commands/commands.h"
 #include "commands/common/option_rows.h"
-#include "commands/eval/eval_vqa.h"
+#include "commands/eval/vqa/eval_vqa.h"
 #include "prob/choices.h"
 #include "program/result_end.h"
 

@@ -1,7 +1,7 @@
 /* Products with L^-1, a panel of rows or columns at a time:
  *   S = P + P^T with P's diagonal once,   T = S L^-1,   Kbar = 1/2 L^-T T where j <= i
  * do a third of what two solves of (M,M) would. */
-#include "adapt/gp/factor_slopes.h"
+#include "adapt/gp/factors/factor_slopes.h"
 
 #include <string.h>
 

@@ -5,7 +5,7 @@
  * T'_j^T where [j:] is the rows from block j on, and a product serves all factors. What lies
  * between the products runs over threads; a sum over factors is taken in one order whatever their
  * number. */
-#include "adapt/gp/factors.h"
+#include "adapt/gp/factors/factors.h"
 
 #include <math.h>
 #include <string.h>
@@ -19,12 +19,12 @@ typedef struct span {
 
 #define REAL float
 #define NAMED(x) x##_f32
-#include "adapt/gp/factors_real.inc"
+#include "adapt/gp/factors/factors_real.inc"
 #undef REAL
 #undef NAMED
 #define REAL double
 #define NAMED(x) x##_f64
-#include "adapt/gp/factors_real.inc"
+#include "adapt/gp/factors/factors_real.inc"
 #undef REAL
 #undef NAMED
 

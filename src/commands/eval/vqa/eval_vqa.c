@@ -3,7 +3,7 @@
  * What stands on a line is in vqa_question.c. Scores and uncertainties come from the file, or from
  * two embedding sets: candidate k of question q is the row "q#k" of the texts, the picture the row
  * named "image" (or "image_id"). The figures themselves are in src/eval/zeroshot/vqa_score.c. */
-#include "commands/eval/eval_vqa.h"
+#include "commands/eval/vqa/eval_vqa.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 #include "commands/common/id_map.h"
 #include "commands/common/row_clusters.h"
 #include "commands/common/set_use.h"
-#include "commands/eval/vqa_question.h"
+#include "commands/eval/vqa/vqa_question.h"
 #include "io/json/json.h"
 #include "penumbra/bootstrap.h"
 #include "penumbra/ece.h"

@@ -7,8 +7,8 @@
  * so that a third of a square of zeros is neither kept nor multiplied. Zeros above the diagonal
  * inside of a block are kept, and stay zeros: their slopes are 0.
  * Shape letters: F factors (outputs, or 1 that all share), M inducing points, N points. */
-#ifndef PNB_ADAPT_GP_FACTORS_H
-#define PNB_ADAPT_GP_FACTORS_H
+#ifndef PNB_ADAPT_GP_FACTORS_FACTORS_H
+#define PNB_ADAPT_GP_FACTORS_FACTORS_H
 
 #include "kernels/kernels.h"
 

@@ -1,6 +1,6 @@
 /* Dense matrices of doubles, rows side by side: the few products that Gaussian processes want. */
-#ifndef PNB_ADAPT_GP_DENSE_H
-#define PNB_ADAPT_GP_DENSE_H
+#ifndef PNB_ADAPT_GP_FACTORS_DENSE_H
+#define PNB_ADAPT_GP_FACTORS_DENSE_H
 
 #include "kernels/kernels.h"
 

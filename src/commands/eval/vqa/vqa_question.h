@@ -1,6 +1,6 @@
 /* A visual question with its candidates and answers, as read from one line. */
-#ifndef PNB_COMMANDS_EVAL_VQA_QUESTION_H
-#define PNB_COMMANDS_EVAL_VQA_QUESTION_H
+#ifndef PNB_COMMANDS_EVAL_VQA_VQA_QUESTION_H
+#define PNB_COMMANDS_EVAL_VQA_VQA_QUESTION_H
 
 #include "base/base.h"
 #include "io/json/json.h"

@@ -1,6 +1,6 @@
 /* Products of dense matrices against three loops, in every combination of transposes; the small
  * ones beside them. */
-#include "adapt/gp/dense.h"
+#include "adapt/gp/factors/dense.h"
 
 #include "tests/adapt/world.h"
 

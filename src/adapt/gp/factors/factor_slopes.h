@@ -2,8 +2,8 @@
  *   Cbar = L^-T Bbar,   Kbar = 1/2 L^-T (P + P^T) L^-1,   P = tril(Q - Bbar B^T), its diagonal
  * halved with Q what L has on its way elsewhere, L^T Lbar (Murray 2016, section 3). By L^-1, which
  * products can use, and by panels, so that zeros are mostly left out. */
-#ifndef PNB_ADAPT_GP_FACTOR_SLOPES_H
-#define PNB_ADAPT_GP_FACTOR_SLOPES_H
+#ifndef PNB_ADAPT_GP_FACTORS_FACTOR_SLOPES_H
+#define PNB_ADAPT_GP_FACTORS_FACTOR_SLOPES_H
 
 #include "kernels/kernels.h"
 
