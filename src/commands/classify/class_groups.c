@@ -12,91 +12,28 @@
 #include "base/base.h"
 #include "base/order.h"
 #include "commands/classify/class_inputs.h"
+#include "commands/classify/id_file.h"
 #include "commands/common/row_clusters.h"
-
-enum { MAX_GROUP_BYTES = 1 << 30 };
-
-/* ---- reading ---- */
-
-typedef struct group_file {
-    const char *path;
-    const pnb__named *ids; /* sorted */
-    size_t n;
-    char **name; /* [n] by row; NULL: not named yet */
-} group_file;
-
-/* The name alone: pnb__by_name also looks at the place. */
-static int compare_names(const void *a, const void *b)
-{
-    return strcmp(((const pnb__named *)a)->name, ((const pnb__named *)b)->name);
-}
-
-static pnb_status take_line(const group_file *f, char *line, size_t number, pnb_error *err)
-{
-    char *tab = strchr(line, '\t');
-    if (tab == NULL || tab[1] == '\0')
-        return pnb__fail(err, PNB_FORMAT, "%s: line %zu is not id, tab, group", f->path, number);
-    *tab = '\0';
-    const pnb__named key = {line, 0};
-    const pnb__named *found = bsearch(&key, f->ids, f->n, sizeof key, compare_names);
-    if (found == NULL)
-        return pnb__fail(err, PNB_NOT_FOUND, "%s: line %zu: no picture has the id \"%s\"", f->path,
-                         number, line);
-    if ((found > f->ids && strcmp(found[-1].name, line) == 0) ||
-        (found + 1 < f->ids + f->n && strcmp(found[1].name, line) == 0))
-        return pnb__fail(err, PNB_ARG, "%s: line %zu: several pictures have the id \"%s\"", f->path,
-                         number, line);
-    if (f->name[found->place] != NULL)
-        return pnb__fail(err, PNB_ARG, "%s: line %zu: \"%s\" has a group already", f->path, number,
-                         line);
-    return pnb__copy_text(&f->name[found->place], tab + 1, err);
-}
-
-static pnb_status read_file(const pnb_embeddings *set, const char *path, char **name,
-                            pnb_error *err)
-{
-    char *text = NULL;
-    size_t size = 0;
-    pnb__named *ids = NULL;
-    pnb_status status = PNB_OK;
-    PNB_TRY(PNB_ALLOC(ids, set->n, err));
-    for (size_t i = 0; i < set->n; i++)
-        ids[i] = (pnb__named){pnb__row_name(set, i), i};
-    qsort(ids, set->n, sizeof *ids, pnb__by_name);
-    PNB_TRY(pnb__read_file(path, MAX_GROUP_BYTES, &text, &size, err));
-    const group_file file = {path, ids, set->n, name};
-    pnb__line_reader lines = {.at = text, .end = text + size, .path = path};
-    for (char *line;;) {
-        PNB_TRY(pnb__line_next(&lines, &line, err));
-        if (line == NULL)
-            break;
-        if (line[0] != '\0' && line[0] != '#')
-            PNB_TRY(take_line(&file, line, lines.number, err));
-    }
-done:
-    pnb__free(text);
-    pnb__free(ids);
-    return status;
-}
 
 /* Numbers by name, in order of the names. */
 static pnb_status number(pnb__image_groups *out, char *const *name, size_t n, pnb_error *err)
 {
     int64_t *label = NULL;
-    size_t n_names = 0;
+    size_t n_names = 0, *first = NULL;
     pnb_status status = PNB_OK;
     PNB_TRY(PNB_ALLOC(label, n, err));
     PNB_TRY(PNB_ALLOC(out->group, n, err));
     PNB_TRY(pnb__label_names(name, n, label, &n_names, err));
-    for (size_t i = 0; i < n; i++)
+    PNB_TRY(PNB_ALLOC(first, n_names, err));
+    for (size_t i = n; i-- > 0;) {
         out->group[i] = (int32_t)label[i];
+        if (label[i] >= 0)
+            first[label[i]] = i;
+    }
     for (size_t k = 0; k < n_names; k++)
-        for (size_t i = 0; i < n; i++)
-            if (label[i] == (int64_t)k) {
-                PNB_TRY(pnb__texts_add(&out->names, name[i], strlen(name[i]), err));
-                break;
-            }
+        PNB_TRY(pnb__texts_add(&out->names, name[first[k]], strlen(name[first[k]]), err));
 done:
+    pnb__free(first);
     pnb__free(label);
     return status;
 }
@@ -109,7 +46,7 @@ pnb_status pnb__image_groups_read(pnb__image_groups *out, const pnb_embeddings *
     *out = (pnb__image_groups){0};
     PNB_TRY(PNB_ALLOC_ZERO(name, set->n, err));
     if (path != NULL)
-        PNB_TRY(read_file(set, path, name, err));
+        PNB_TRY(pnb__id_file_read(set, path, "group", name, err));
     else
         PNB_TRY(pnb__row_fields(set, "the pictures", key, name, err));
     PNB_TRY(number(out, name, set->n, err));

@@ -13,8 +13,6 @@
 #include "io/json/json.h"
 #include "sets/set_rows.h"
 
-enum { MAX_LABEL_BYTES = 1 << 30 };
-
 /* ---- opening ---- */
 
 static bool is_set(const char *what)
@@ -214,11 +212,6 @@ void pnb__class_source_reset(pnb__class_source *s)
 
 /* ---- what rows say ---- */
 
-const char *pnb__row_name(const pnb_embeddings *set, size_t row)
-{
-    return set->ids != NULL && set->ids[row] != NULL ? set->ids[row] : "?";
-}
-
 pnb_status pnb__row_class(const pnb_embeddings *set, size_t row, int64_t *label, char **name,
                           pnb_error *err)
 {
@@ -244,83 +237,35 @@ static bool read_number(const char *text, int64_t *out)
     return pnb__read_int(text, out) && *out >= 0;
 }
 
-typedef struct id_row {
-    const char *id;
-    size_t row;
-} id_row;
-
-static int compare_ids(const void *a, const void *b)
-{
-    return strcmp(((const id_row *)a)->id, ((const id_row *)b)->id);
-}
-
-/* A file of labels being read. */
-typedef struct label_file {
-    const char *path;
-    const id_row *ids; /* sorted */
-    size_t n;
-    const pnb__name_index *names;
-    given *g;
-} label_file;
-
-/* One line `id TAB class` of the file into the row of that id. What is a class's name is that, also
- * where it looks like a number. */
-static pnb_status take_line(const label_file *f, char *line, size_t number, pnb_error *err)
+/* The text of a line: what is a class's name is that, also where it looks like a number. */
+static void take_label(char **text, const pnb__name_index *names, given *g)
 {
     bool is_shared;
-    char *tab = strchr(line, '\t');
-    if (tab == NULL)
-        return pnb__fail(err, PNB_FORMAT, "%s: line %zu has no tab between id and class", f->path,
-                         number);
-    *tab = '\0';
-    const id_row key = {line, 0};
-    const id_row *found = bsearch(&key, f->ids, f->n, sizeof *f->ids, compare_ids);
-    if (found == NULL)
-        return pnb__fail(err, PNB_NOT_FOUND, "%s: line %zu: no picture has the id \"%s\"", f->path,
-                         number, line);
-    if ((found > f->ids && strcmp(found[-1].id, line) == 0) ||
-        (found + 1 < f->ids + f->n && strcmp(found[1].id, line) == 0))
-        return pnb__fail(err, PNB_ARG, "%s: line %zu: several pictures have the id \"%s\"", f->path,
-                         number, line);
-    given *row = &f->g[found->row];
-    pnb__free(row->name);
-    row->name = NULL;
-    size_t place = pnb__name_find(f->names, tab + 1, &is_shared);
+    size_t place = pnb__name_find(names, *text, &is_shared);
     if (place != SIZE_MAX && !is_shared) {
-        row->number = (int64_t)place;
-        return PNB_OK;
+        g->number = (int64_t)place;
+        return;
     }
-    if (read_number(tab + 1, &row->number))
-        return PNB_OK;
-    row->number = -1;
-    return pnb__copy_text(&row->name, tab + 1, err);
+    if (read_number(*text, &g->number))
+        return;
+    g->number = -1;
+    g->name = *text;
+    *text = NULL;
 }
 
 static pnb_status read_labels(const pnb_embeddings *set, const char *path,
                               const pnb__name_index *names, given *g, pnb_error *err)
 {
-    char *text = NULL;
-    size_t size = 0;
-    id_row *ids = NULL;
-    pnb_status status = PNB_ALLOC(ids, set->n, err);
-    if (status != PNB_OK)
-        return status;
-    for (size_t i = 0; i < set->n; i++)
-        ids[i] = (id_row){pnb__row_name(set, i), i};
-    qsort(ids, set->n, sizeof *ids, compare_ids);
-    const label_file file = {path, ids, set->n, names, g};
-    PNB_TRY(pnb__read_file(path, MAX_LABEL_BYTES, &text, &size, err));
-    pnb__line_reader lines = {.at = text, .end = text + size, .path = path};
-    for (char *line;;) {
-        PNB_TRY(pnb__line_next(&lines, &line, err));
-        if (line == NULL)
-            break;
-        if (line[0] != '\0' && line[0] != '#')
-            PNB_TRY(take_line(&file, line, lines.number, err));
+    char **text = NULL;
+    pnb_status status = PNB_ALLOC_ZERO(text, set->n, err);
+    if (status == PNB_OK)
+        status = pnb__id_file_read(set, path, "class", text, err);
+    for (size_t i = 0; text != NULL && i < set->n; i++) {
+        if (status == PNB_OK && text[i] != NULL)
+            take_label(&text[i], names, &g[i]);
+        pnb__free(text[i]);
     }
-done:
     pnb__free(text);
-    pnb__free(ids);
     return status;
 }
 

@@ -3,6 +3,7 @@
 #define PNB_COMMANDS_CLASSIFY_CLASS_INPUTS_H
 
 #include "commands/classify/class_names.h"
+#include "commands/classify/id_file.h"
 #include "encode/encoder.h"
 #include "encode/inputs/inputs.h"
 #include "penumbra/embeddings.h"
@@ -49,7 +50,5 @@ void pnb__class_source_reset(pnb__class_source *s);
 /* "label" (-1) and "class" (NULL; else free with pnb__free) of a row's extra fields. */
 pnb_status pnb__row_class(const pnb_embeddings *set, size_t row, int64_t *label, char **name,
                           pnb_error *err);
-/* What to call a row in a message. */
-const char *pnb__row_name(const pnb_embeddings *set, size_t row);
 
 #endif

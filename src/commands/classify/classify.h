@@ -2,7 +2,7 @@
 #ifndef PNB_COMMANDS_CLASSIFY_CLASSIFY_H
 #define PNB_COMMANDS_CLASSIFY_CLASSIFY_H
 
-#include "commands/classify/class_changed.h"
+#include "commands/classify/changed_tables.h"
 #include "commands/classify/class_groups.h"
 #include "commands/classify/class_inputs.h"
 #include "commands/classify/class_names.h"
@@ -139,7 +139,7 @@ pnb_status pnb__classify_build(pnb__app *app, pnb__classify *run, pnb_encoder *e
 /* ---- classify_scaling.c ---- Temperature and Platt scaling. */
 pnb_status pnb__classify_scale(pnb__app *app, pnb__classify *run);
 
-/* ---- classify_changed.c ---- Changes the labelled pictures of a run that is classified already.
+/* ---- changed_images.c ---- Changes the labelled pictures of a run that is classified already.
  * Errors  ARG (pictures that are an embedding set; no picture with a label), UNSUPPORTED (no
  *         gradient of such a model), those of encoding */
 pnb_status pnb__classify_changed(pnb__app *app, pnb__classify *run, pnb_encoder *encoder);

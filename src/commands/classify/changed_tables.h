@@ -1,7 +1,7 @@
 /* Accuracy and uncertainty of changed pictures: with their middle erased, and attacked. What is
  * asked for and what was found; classify.h has the function between them. */
-#ifndef PNB_COMMANDS_CLASSIFY_CLASS_CHANGED_H
-#define PNB_COMMANDS_CLASSIFY_CLASS_CHANGED_H
+#ifndef PNB_COMMANDS_CLASSIFY_CHANGED_TABLES_H
+#define PNB_COMMANDS_CLASSIFY_CHANGED_TABLES_H
 
 #include "penumbra/bootstrap.h"
 #include "program/app.h"

@@ -1,8 +1,8 @@
 /* Changed pictures: what was asked for, read from words, and what was found, as tables.
  *
- * The changing itself is in classify_changed.c. A column that a run has nothing for is left out of
+ * The changing itself is in changed_images.c. A column that a run has nothing for is left out of
  * both tables. */
-#include "commands/classify/class_changed.h"
+#include "commands/classify/changed_tables.h"
 
 #include <math.h>
 
