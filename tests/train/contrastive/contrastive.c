@@ -1,37 +1,12 @@
 /* What training of PCME does to its captions and starts its words with. Every run is a narrow
  * ResNet and a small GRU for an epoch of four steps. */
-#include "tests/train/results.h"
+#include "tests/train/pcme_run.h"
 
 #include <math.h>
 
 #include "models/model.h"
 #include "models/pcme/text_tower.h"
 #include "penumbra/model.h"
-
-static const char pcme_config[] =
-    "{\"model_type\": \"pcme\", \"embed_dim\": 8, \"init_logit_scale\": 1.6, \"init_logit_bias\": "
-    "5,\n"
-    " \"vision_cfg\": {\"base\": 4, \"layers\": [1, 1, 1, 1], \"bottleneck\": false,\n"
-    "   \"image_size\": 32},\n"
-    " \"text_cfg\": {\"word_dim\": 6, \"context_length\": 24}}\n";
-
-static pnb_train_opts pcme_opts(const fixture *f, const char *name)
-{
-    pnb_train_opts o = pnb_train_opts_of(PNB_OBJECTIVE_PCME, false);
-    ASSERT_OK(pnb__write_file(f->config, pcme_config, strlen(pcme_config), &err));
-    o.train_data = f->train;
-    o.model = f->config;
-    o.tokenizer_vocab_size = 400;
-    o.logs = f->logs;
-    o.name = name;
-    o.batch_size = 8;
-    o.train_num_samples = 32;
-    o.epochs = 1;
-    o.warmup = 0;
-    o.optim.weight_decay = 0; /* what has no gradient stays as it is */
-    o.seed = 7;
-    return o;
-}
 
 /* A copy of the word embedding of a run's last checkpoint, and its shape. */
 static float *words_of(const fixture *f, const pnb_train_result *r, size_t *rows, size_t *dim)
