@@ -402,7 +402,7 @@ static pnb__tensor *build_mmd(build *b)
 const pnb__term_row pnb__term_rows[PNB_N_LOSS_TERMS] = {
     [PNB_LOSS_PPCL] = {build_ppcl, .needs_log_var = true, .takes_labels = true},
     [PNB_LOSS_SIGLIP] = {build_siglip, .takes_labels = true},
-    [PNB_LOSS_CLIP] = {.build = build_clip},
+    [PNB_LOSS_CLIP] = {.build = build_clip, .needs_others = true},
     [PNB_LOSS_PCMEPP] = {build_pcmepp, .needs_log_var = true, .takes_labels = true},
     [PNB_LOSS_INCLUSION] = {build_inclusion, .needs_log_var = true},
     [PNB_LOSS_IMG_INCLUSION] = {build_img_inclusion, .needs_log_var = true,
@@ -413,7 +413,8 @@ const pnb__term_row pnb__term_rows[PNB_N_LOSS_TERMS] = {
     [PNB_LOSS_PCME] = {build_pcme, .needs_log_var = true, .takes_labels = true},
     [PNB_LOSS_PCME_KL] = {build_pcme_kl, .needs_log_var = true, .takes_labels = true},
     [PNB_LOSS_UNIFORMITY] = {build_uniformity, .needs_log_var = true, .takes_labels = true},
-    [PNB_LOSS_TRIPLET] = {build_triplet, .needs_match = true, .takes_several = true},
+    [PNB_LOSS_TRIPLET] = {build_triplet, .needs_match = true, .needs_others = true,
+                          .takes_several = true},
     [PNB_LOSS_PCMEPP_PSEUDO] = {build_pcmepp_pseudo, .needs_log_var = true, .needs_match = true,
                                 .takes_labels = true},
     [PNB_LOSS_DIVERSITY] = {build_diversity, .takes_labels = true, .takes_several = true},

@@ -52,6 +52,7 @@ typedef struct pnb__term_row {
     pnb__tensor *(*build)(pnb__term_build *b);
     bool needs_log_var, needs_masked_image, needs_masked_text;
     bool needs_match;   /* measures something against the match of a row */
+    bool needs_others;  /* is 0, and its gradient too, where a batch has one pair only */
     bool takes_labels;  /* of mixed pictures, between 0 and 1; or is not about matches */
     bool takes_several; /* K embeddings of an input */
 } pnb__term_row;

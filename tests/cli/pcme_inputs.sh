@@ -47,6 +47,16 @@ want 0 "${train[@]}" --train-data hard.jsonl --name hard --max-steps 2 --json
 check "the loss is a number" python3 -c 'import json, math; assert math.isfinite(json.load(open("out"))["loss"])'
 want 0 train --objective pcme --train-data hard.jsonl --model $model --batch-size 8 --logs l --workers 0 --name on --max-steps 2 -q
 
+# one pair has no negatives: a loss that compares with them would be 0 and train nothing
+for objective in vse vsepp pvse; do
+    want 1 train --objective $objective --batch-size 1 --train-data hard.jsonl --logs l --workers 0 --name no --max-steps 1
+    says "loss triplet compares a match with the other pairs of its batch, and a batch of 1 has none"
+done
+want 1 train --objective clip --model tiny --batch-size 1 --train-data hard.jsonl --logs l --workers 0 --name no --max-steps 1
+says "loss clip compares a match with the other pairs"
+want 0 train --objective clip --model tiny --batch-size 1 --accum-freq 2 --train-data s/train --logs l --workers 0 --name two --max-steps 1 -q
+want 0 "${train[@]}" --batch-size 1 --train-data hard.jsonl --name one --max-steps 1 -q
+
 # classes of one: each time the same one; a class alone has nothing to be told from
 want 0 "${train[@]}" --train-data classes --batch-by-class --batch-size 3 --name by --max-steps 3 -q
 want 1 "${train[@]}" --train-data classes --batch-by-class --name no --max-steps 1

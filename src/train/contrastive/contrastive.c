@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "train/contrastive/contrastive.h"
+#include "train/loss_terms.h"
 
 #define MAX_LOGIT_SCALE 4.605170185988092 /* ln 100 */
 
@@ -148,6 +149,21 @@ static pnb_status check_whole(const pnb__contrastive *c, pnb_error *err)
                      family->name);
 }
 
+/* A term that is 0 whatever the weights are would train nothing and say so nowhere. */
+static pnb_status check_others(const pnb__contrastive *c, pnb_error *err)
+{
+    const pnb_train_opts *o = c->opts;
+    if (o->batch_size > 1 || o->accum_freq > 1 || c->exchange->n_ranks > 1)
+        return PNB_OK;
+    for (size_t k = 0; k < PNB_N_LOSS_TERMS; k++)
+        if (o->loss.weight[k] > 0 && pnb__term_rows[k].needs_others)
+            return pnb__fail(err, PNB_ARG,
+                             "loss %s compares a match with the other pairs of its batch, and a "
+                             "batch of 1 has none: raise --batch-size",
+                             pnb_loss_name((pnb_loss_term)k));
+    return PNB_OK;
+}
+
 /* Patches are what a masked picture loses. */
 static pnb_status check_masks(const pnb__contrastive *c, pnb_error *err)
 {
@@ -168,6 +184,7 @@ static pnb_status open_contrastive(void *self, const char *checkpoint, pnb__obje
     pnb__contrastive *c = self;
     pnb_status status;
     c->exchange = o->exchange; /* the loop has put in the one of a single process by now */
+    PNB_TRY(check_others(c, err));
     if (c->opts->batch_by_class && c->exchange->n_ranks > 1) {
         status = pnb__fail(err, PNB_ARG,
                            "--batch-by-class: %zu processes would have a class more "
