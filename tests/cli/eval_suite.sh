@@ -79,6 +79,12 @@ echo '[' >broken.json
 want 1 eval suite --results broken.json
 says "broken.json"
 
+# percent beside shares would average to neither; a figure that is named may be any number
+printf '{"dataset": "x", "metrics": {"acc1": 37.5, "nll": 2.5}}' >percent.json
+want 1 eval suite --results percent.json
+says "its acc1 is 37.5, and shares from 0 to 1 are averaged"
+want 0 eval suite --results percent.json --main x=nll
+
 # what classify and eval write is a suite
 make_small
 mkdir raw

@@ -82,6 +82,7 @@ typedef struct suite_row {
     const char *path;
     json_t *root; /* owns the texts */
     const char *dataset, *model, *metric;
+    bool is_named; /* the metric, by --main: any number then */
     suite_part part;
     pnb_interval value;
 } suite_row;
@@ -157,7 +158,8 @@ static void choose_metric(const suite *s, suite_row *row, const json_t *metrics)
         row->part = KNOWN[i].part;
         row->metric = KNOWN[i].metric != NULL ? KNOWN[i].metric : row->metric;
     }
-    row->metric = own != NULL ? own : row->metric;
+    row->is_named = own != NULL;
+    row->metric = row->is_named ? own : row->metric;
 }
 
 static pnb_status read_value(suite_row *row, const json_t *metrics, pnb_error *err)
@@ -173,6 +175,11 @@ static pnb_status read_value(suite_row *row, const json_t *metrics, pnb_error *e
                          "%s: its metrics have no %s, by which %s counts; --main %s=KEY takes "
                          "another figure",
                          row->path, row->metric, row->dataset, row->dataset);
+    if (!row->is_named && (row->value.value < 0 || row->value.value > 1))
+        return pnb__fail(err, PNB_FORMAT,
+                         "%s: its %s is %g, and shares from 0 to 1 are averaged: divide percent by "
+                         "100",
+                         row->path, row->metric, row->value.value);
     return PNB_OK;
 }
 
