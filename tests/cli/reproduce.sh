@@ -80,6 +80,7 @@ want 1 reproduce pcme-table1 --data other --out e1
 says "is none of the layouts that pcme-table1 reads: Karpathy's dataset_coco.json"
 want 1 reproduce pcme-table1 --data nowhere --out e2
 says "--data nowhere: no such folder"
+check "a wrong folder leaves none behind" test ! -e e1 -a ! -e e2
 want 1 reproduce pcme-table1 --data shapes --max-steps 2 --batch-size 8 --seeds 1 --out t1
 says "its data is null"
 

@@ -310,6 +310,7 @@ pnb_status pnb__reproduce(pnb__app *app, const pnb__experiment *about,
     int lock = -1;
     pnb_status status;
     PNB_TRY(init(&run));
+    PNB_TRY(pnb__reproduce_find_data(&run));
     PNB_TRY(open_folder(&run));
     lock_path = pnb__path_join(opts->out, ".lock");
     if (lock_path == NULL)

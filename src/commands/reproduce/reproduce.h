@@ -137,9 +137,12 @@ const char *pnb__reproduce_stage(const pnb__reproduction *run, size_t stage);
 pnb_status pnb__reproduce_path(const pnb__reproduction *run, const char *folder, const char *stage,
                                uint64_t seed, const char *ending, char **out);
 
-/* ---- reproduce_data.c ---- Finds or makes what the experiment needs.
- * Errors  NOT_FOUND (a folder of another layout: the text lists those understood), and those of
- *         making and reading */
+/* ---- reproduce_data.c ---- Where --data has what the experiment needs; nothing is written, so
+ * that a folder named by mistake leaves none of ours behind.
+ * Errors  NOT_FOUND (no folder, or one of another layout: the text lists those understood) */
+pnb_status pnb__reproduce_find_data(pnb__reproduction *run);
+/* Makes what is built in, without --data, and lists what is measured.
+ * Errors  those of making and reading */
 pnb_status pnb__reproduce_data(pnb__reproduction *run);
 void pnb__reproduce_data_reset(pnb__reproduction *run);
 

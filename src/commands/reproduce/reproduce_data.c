@@ -373,20 +373,26 @@ done:
 
 /* ---- either ---- */
 
-pnb_status pnb__reproduce_data(pnb__reproduction *run)
+pnb_status pnb__reproduce_find_data(pnb__reproduction *run)
 {
     const char *root = run->opts->data;
+    run->pictures.read = pnb_truth_read_opts_default();
+    if (root == NULL)
+        return PNB_OK;
+    if (!pnb__path_is_dir(root))
+        return pnb__fail(&run->app->err, PNB_NOT_FOUND, "--data %s: no such folder", root);
+    pnb_status status = keep(&run->data_words, pnb__strdup(root), &run->app->err);
+    if (status != PNB_OK)
+        return status;
+    return run->about->needs == PNB__REPRO_SETS ? take_sets(run, root) : take_folder(run);
+}
+
+pnb_status pnb__reproduce_data(pnb__reproduction *run)
+{
     bool has_sets = run->about->needs == PNB__REPRO_SETS;
     pnb_status status = PNB_OK;
-    run->pictures.read = pnb_truth_read_opts_default();
-    if (root != NULL && !pnb__path_is_dir(root))
-        return pnb__fail(&run->app->err, PNB_NOT_FOUND, "--data %s: no such folder", root);
-    if (root != NULL)
-        PNB_TRY(keep(&run->data_words, pnb__strdup(root), &run->app->err));
-    if (has_sets)
-        PNB_TRY(root == NULL ? make_sets(run) : take_sets(run, root));
-    else
-        PNB_TRY(root == NULL ? make_shapes(run) : take_folder(run));
+    if (run->opts->data == NULL)
+        PNB_TRY(has_sets ? make_sets(run) : make_shapes(run));
     if (run->about->prepare != NULL)
         PNB_TRY(run->about->prepare(run));
     if (!has_sets)
