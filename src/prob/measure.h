@@ -119,6 +119,10 @@ typedef struct pnb__sums {
 } pnb__sums;
 void pnb__sum_products(const pnb__sums *s);
 void pnb__sum_distances2(const pnb__sums *s);
+/* The most of generic, avx2 and avx512 that this CPU has, and the sums by one of those it has: the
+ * same bits by all. */
+pnb_isa pnb__sums_isa(void);
+void pnb__sums_by(pnb_isa isa, const pnb__sums *s, bool is_distance);
 
 /* Rows begin .. begin+n of one side, unpacked to f64 with what the fused loops need. */
 typedef struct pnb__tile {

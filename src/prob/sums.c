@@ -1,88 +1,92 @@
 /* Sums over d for every row of one block against every row of another, in f64: inner products and
- * squared distances, what mean, csd and the likelihoods on the sphere are made of.
+ * squared distances, what mean, csd, the likelihoods on the sphere and all measures over samples
+ * are made of, and what an exact search ends with.
  *
- * Tiles of 4 x 2 rows share their loads and give the adders eight sums that do not wait for each
- * other. The order of a sum is the same in every tile and for a row alone: even d, odd d, their
- * sum, then a last d that stands alone. Nothing depends on where in a block a pair lies: equal rows
- * give equal bits. */
+ * The order of a sum is the same in every tile, for a row alone, and on every CPU: d of each
+ * remainder to 8 by themselves, then those eight in pairs, then what stands behind the last whole
+ * eight in its order. Nothing depends on where in a block a pair lies, nor on the instruction set:
+ * products are rounded before they are added (-ffp-contract=off), so vectors of 2, 4 or 8 give
+ * equal bits. */
 #include <string.h>
 
 #include "prob/measure.h"
 
-enum { ROWS = 4, COLS = 2 };
+enum { LANES = 8 };
 
-typedef double v2 __attribute__((vector_size(16))); /* even and odd d */
+/* Of as many registers as the CPU needs for it. */
+typedef double lanes __attribute__((vector_size(64)));
 
-static inline v2 load(const double *x)
+/* The eight sums in pairs, then the n terms that are left of rows a and b. */
+static inline double end_sum(const double *sum, const double *a, const double *b, size_t n,
+                             bool is_distance)
 {
-    v2 y;
-    memcpy(&y, x, sizeof y);
-    return y;
+    double total =
+        ((sum[0] + sum[4]) + (sum[2] + sum[6])) + ((sum[1] + sum[5]) + (sum[3] + sum[7]));
+    for (size_t d = 0; d < n; d++)
+        total += is_distance ? (a[d] - b[d]) * (a[d] - b[d]) : a[d] * b[d];
+    return total;
 }
 
-/* n_a rows of a from row i and n_b rows of b from row j; all of n_a, n_b and is_distance are
- * constants where this is called, so that the loops over rows disappear. */
-static inline __attribute__((always_inline)) void sum_tile(const pnb__sums *s, size_t i, size_t j,
-                                                           const int n_a, const int n_b,
-                                                           const bool is_distance)
+#define SUMS_NAME plain
+#define SUMS_TARGET
+#define SUMS_ROWS 1
+#define SUMS_COLS 2
+#include "prob/sums.inc"
+
+#if defined(__x86_64__)
+
+#define SUMS_NAME avx2
+#define SUMS_TARGET __attribute__((target("avx2")))
+#define SUMS_ROWS 2
+#define SUMS_COLS 2
+#include "prob/sums.inc"
+
+#define SUMS_NAME avx512
+#define SUMS_TARGET __attribute__((target("avx512f")))
+#define SUMS_ROWS 4
+#define SUMS_COLS 4
+#include "prob/sums.inc"
+
+pnb_isa pnb__sums_isa(void)
 {
-    const size_t dim = s->dim;
-    const double *a = s->a + i * dim, *b = s->b + j * dim;
-    double *out = s->out + i * s->stride[0] + j * s->stride[1];
-    v2 sum[ROWS][COLS] = {{{0}}};
-    size_t d = 0;
-    for (; d + 2 <= dim; d += 2) {
-        v2 y[COLS];
-#pragma GCC unroll 4
-        for (int c = 0; c < n_b; c++)
-            y[c] = load(b + (size_t)c * dim + d);
-#pragma GCC unroll 4
-        for (int r = 0; r < n_a; r++) {
-            v2 x = load(a + (size_t)r * dim + d);
-#pragma GCC unroll 4
-            for (int c = 0; c < n_b; c++) {
-                v2 u = is_distance ? x - y[c] : x, v = is_distance ? u : y[c];
-                sum[r][c] += u * v;
-            }
-        }
-    }
-#pragma GCC unroll 4
-    for (int r = 0; r < n_a; r++)
-#pragma GCC unroll 4
-        for (int c = 0; c < n_b; c++) {
-            double total = sum[r][c][0] + sum[r][c][1];
-            if (d < dim) {
-                double x = a[(size_t)r * dim + d], y = b[(size_t)c * dim + d];
-                total += is_distance ? (x - y) * (x - y) : x * y;
-            }
-            out[(size_t)r * s->stride[0] + (size_t)c * s->stride[1]] = total;
-        }
+    if (__builtin_cpu_supports("avx512f"))
+        return PNB_ISA_AVX512;
+    return __builtin_cpu_supports("avx2") ? PNB_ISA_AVX2 : PNB_ISA_GENERIC;
 }
 
-static inline __attribute__((always_inline)) void sum_rows(const pnb__sums *s,
-                                                           const bool is_distance)
+void pnb__sums_by(pnb_isa isa, const pnb__sums *s, bool is_distance)
 {
-    size_t i = 0;
-    for (; i + ROWS <= s->n_a; i += ROWS) {
-        size_t j = 0;
-        for (; j + COLS <= s->n_b; j += COLS)
-            sum_tile(s, i, j, ROWS, COLS, is_distance);
-        for (; j < s->n_b; j++)
-            sum_tile(s, i, j, ROWS, 1, is_distance);
-    }
-    for (; i < s->n_a; i++)
-        for (size_t j = 0; j < s->n_b; j++)
-            sum_tile(s, i, j, 1, 1, is_distance);
+    if (isa == PNB_ISA_AVX512)
+        sum_rows_avx512(s, is_distance);
+    else if (isa == PNB_ISA_AVX2)
+        sum_rows_avx2(s, is_distance);
+    else
+        sum_rows_plain(s, is_distance);
 }
+
+#else
+
+pnb_isa pnb__sums_isa(void)
+{
+    return PNB_ISA_GENERIC;
+}
+
+void pnb__sums_by(pnb_isa isa, const pnb__sums *s, bool is_distance)
+{
+    (void)isa;
+    sum_rows_plain(s, is_distance);
+}
+
+#endif
 
 /* (n_a,D) x (n_b,D) -> (n_a,n_b): sum_d a b, and below sum_d (a-b)^2, which does not cancel as
  * |a|^2 + |b|^2 - 2 a.b would. */
 void pnb__sum_products(const pnb__sums *s)
 {
-    sum_rows(s, false);
+    pnb__sums_by(pnb__sums_isa(), s, false);
 }
 
 void pnb__sum_distances2(const pnb__sums *s)
 {
-    sum_rows(s, true);
+    pnb__sums_by(pnb__sums_isa(), s, true);
 }

@@ -14,7 +14,7 @@
 #define NORM_MOST 1e15
 #define GAIN_MOST 1e3
 #define KAPPA_MOST 1e15
-#define SAMPLE_BYTES ((size_t)512 << 20) /* of a gallery's samples that are drawn once and kept */
+#define SAMPLE_BYTES ((size_t)512 << 20) /* of a side's samples that are drawn once and kept */
 
 /* ---- row terms ---- */
 
@@ -36,6 +36,7 @@ static void reset_side(pnb__exact_side *side)
 {
     pnb__free(side->term);
     pnb__free(side->norm);
+    pnb__free_aligned(side->samples);
     *side = (pnb__exact_side){0};
 }
 
@@ -87,30 +88,37 @@ pnb_status pnb__exact_check(const pnb_gaussians *gallery, const pnb_search_opts 
     return pnb__measure_check(opts->measure, gallery, NULL, &opts->measure_opts, err);
 }
 
+typedef struct draw_job {
+    pnb__exact_side *side;
+    size_t n_samples;
+    unsigned which; /* of the two sides, whose streams never meet */
+    uint64_t seed;
+} draw_job;
+
 static void draw_rows(void *user, size_t begin, size_t end, int thread)
 {
     (void)thread;
-    const pnb__exact *scan = user;
-    size_t n = scan->opts.n_samples, dim = scan->gallery.rows.dim;
-    for (size_t i = begin; i < end; i++)
-        for (size_t j = 0; j < n; j++)
-            pnb__draw_fill(&scan->gallery.rows, i, j, 1, scan->opts.seed,
-                           scan->samples + (i * n + j) * dim);
+    const draw_job *job = user;
+    const pnb_rows *rows = &job->side->rows;
+    for (size_t i = begin * job->n_samples; i < end * job->n_samples; i++)
+        pnb__draw_fill(rows, i / job->n_samples, i % job->n_samples, job->which, job->seed,
+                       job->side->samples + i * rows->dim);
 }
 
-/* A sample costs as much to draw as to compare with some others: a gallery's are kept if they may.
- */
-static pnb_status keep_samples(pnb__exact *scan, const pnb_ctx *ctx, pnb_error *err)
+/* A sample costs as much to draw as to compare with some others: they are kept if they may. */
+static pnb_status keep_samples(pnb__exact_side *side, unsigned which, const pnb__exact *scan,
+                               const pnb_ctx *ctx, pnb_error *err)
 {
-    const pnb_rows *g = &scan->gallery.rows;
-    size_t n, each = g->dim * scan->opts.n_samples;
-    if (scan->form->way != PNB__EXACT_SAMPLES || pnb__mul_overflows(g->n, each, &n) ||
+    const pnb_rows *rows = &side->rows;
+    size_t n, each = rows->dim * scan->opts.n_samples;
+    if (scan->form->way != PNB__EXACT_SAMPLES || pnb__mul_overflows(rows->n, each, &n) ||
         n > SAMPLE_BYTES / sizeof(double))
         return PNB_OK;
-    scan->samples = pnb__alloc_large(n * sizeof *scan->samples);
-    if (scan->samples == NULL)
-        return pnb__fail_nomem(err, n * sizeof *scan->samples);
-    pnb__parallel_for(ctx, g->n, 1, draw_rows, scan);
+    side->samples = pnb__alloc_large(n * sizeof *side->samples);
+    if (side->samples == NULL)
+        return pnb__fail_nomem(err, n * sizeof *side->samples);
+    draw_job job = {side, scan->opts.n_samples, which, scan->opts.seed};
+    pnb__parallel_for(ctx, rows->n, 1, draw_rows, &job);
     return PNB_OK;
 }
 
@@ -124,7 +132,7 @@ pnb_status pnb__exact_init(pnb__exact *scan, const pnb_ctx *ctx, const pnb_gauss
     if (status == PNB_OK)
         status = init_side(&scan->gallery, ctx, gallery, opts->measure, err);
     if (status == PNB_OK)
-        status = keep_samples(scan, ctx, err);
+        status = keep_samples(&scan->gallery, 1, scan, ctx, err);
     if (status != PNB_OK)
         pnb__exact_reset(scan);
     return status;
@@ -133,8 +141,6 @@ pnb_status pnb__exact_init(pnb__exact *scan, const pnb_ctx *ctx, const pnb_gauss
 void pnb__exact_reset(pnb__exact *scan)
 {
     reset_side(&scan->gallery);
-    pnb__free_aligned(scan->samples);
-    scan->samples = NULL;
 }
 
 /* ---- queries ---- */
@@ -189,6 +195,7 @@ pnb_status pnb__exact_run_init(pnb__exact_run *run, const pnb__exact *scan, cons
     run->inner.n_threads = 1;
     PNB_TRY(init_side(&run->queries, ctx, queries, scan->measure, err));
     PNB_TRY(check_finite(scan, &run->queries, err));
+    PNB_TRY(keep_samples(&run->queries, 0, scan, ctx, err));
     pnb__kernels_fill_host(&run->kernels, &run->inner, PNB__F32);
     run->way = choose_way(scan, &run->queries);
     run->weight = queries->kappa != NULL && scan->gallery.rows.kappa != NULL ? 0.5 : 1.0;
@@ -252,16 +259,16 @@ static double exact_by_dot(const pnb__exact_run *run, size_t query, size_t item)
     return dot + (q->term[query] + x->term[item]);
 }
 
-/* Items begin .. begin + n unpacked; samples that were drawn are not drawn again. */
-static void fill_items(const pnb__exact *scan, pnb__tile *tile, size_t begin, size_t n)
+/* Rows begin .. begin + n of a side unpacked; samples that are kept are read where they lie. */
+static void fill_tile(const pnb__exact *scan, const pnb__exact_side *side, unsigned which,
+                      pnb__tile *tile, size_t begin, size_t n)
 {
-    size_t each = tile->dim * scan->opts.n_samples;
-    if (scan->samples == NULL) {
-        pnb__tile_fill(tile, scan->measure, &scan->gallery.rows, begin, n, 1, &scan->opts);
+    if (side->samples == NULL) {
+        pnb__tile_fill(tile, scan->measure, &side->rows, begin, n, which, &scan->opts);
         return;
     }
     tile->n = n;
-    memcpy(tile->aux, scan->samples + begin * each, n * each * sizeof *tile->aux);
+    tile->aux = side->samples + begin * tile->dim * scan->opts.n_samples;
 }
 
 static void score_tile(const pnb__exact *scan, const pnb__exact_work *work, double *out, size_t ld)
@@ -315,10 +322,10 @@ pnb_status pnb__exact_score(const pnb__exact_run *run, pnb__exact_work *work,
         return check_block(run, b, err);
     }
     work->at_query = SIZE_MAX;
-    pnb__tile_fill(&work->query, scan->measure, &run->queries.rows, b->query, b->n_queries, 0,
-                   &scan->opts);
+    fill_tile(scan, &run->queries, 0, &work->query, b->query, b->n_queries);
     for (size_t begin = 0; begin < b->n_items; begin += ITEM_TILE) {
-        fill_items(scan, &work->item, b->item + begin, PNB_MIN(ITEM_TILE, b->n_items - begin));
+        fill_tile(scan, &scan->gallery, 1, &work->item, b->item + begin,
+                  PNB_MIN(ITEM_TILE, b->n_items - begin));
         score_tile(scan, work, b->score + begin, b->ld);
     }
     return check_block(run, b, err);
@@ -331,9 +338,9 @@ static double exact_by_tile(const pnb__exact_run *run, pnb__exact_work *work, si
     const pnb__exact *scan = run->scan;
     double score;
     if (work->at_query != query)
-        pnb__tile_fill(&work->query, scan->measure, &run->queries.rows, query, 1, 0, &scan->opts);
+        fill_tile(scan, &run->queries, 0, &work->query, query, 1);
     work->at_query = query;
-    fill_items(scan, &work->item, item, 1);
+    fill_tile(scan, &scan->gallery, 1, &work->item, item, 1);
     score_tile(scan, work, &score, 1);
     return score;
 }

@@ -16,7 +16,9 @@ typedef struct pnb__exact_side {
     double *norm; /* [n] length of the row as it enters the product; inclusion: see form.c */
     double most_term, most_norm, least_norm; /* largest |term| and norm, least norm that is not 0 */
     double most_kappa;                       /* 0 for points */
-    size_t bad;                              /* first row that is not finite, n if all are */
+    double *samples; /* [n][J][D], drawn once where the measure takes samples and they are not too
+                        much memory; else NULL */
+    size_t bad;      /* first row that is not finite, n if all are */
 } pnb__exact_side;
 
 typedef enum pnb__exact_way {
@@ -49,7 +51,6 @@ typedef struct pnb__exact {
     pnb_measure_opts opts;
     bool reverse; /* the item is Gaussian 1; false for symmetric measures */
     pnb__exact_side gallery;
-    double *samples; /* [n][J][D] of the gallery where that is not too much memory, else NULL */
 } pnb__exact;
 
 /* Any measure that fits the family of the rows.  Errors  SHAPE (no rows), ARG */

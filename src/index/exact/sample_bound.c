@@ -152,11 +152,16 @@ static void draw_queries(void *user, size_t begin, size_t end, int thread)
     pnb__sample_queries *q = job->q;
     const pnb_rows *rows = &q->run->queries.rows;
     size_t dim = rows->dim, j = n_samples(q->run), strip = q->strip;
-    double *sample = job->room + (size_t)thread * dim;
+    const double *kept = q->run->queries.samples;
+    double *drawn = job->room + (size_t)thread * dim;
     for (size_t i = begin; i < end; i++)
         for (size_t k = 0; k < j; k++) {
             size_t row = i / strip * strip * j + k * strip + i % strip;
-            pnb__draw_fill(rows, q->first + i, k, 0, q->run->scan->opts.seed, sample);
+            const double *sample = drawn;
+            if (kept != NULL)
+                sample = kept + ((q->first + i) * j + k) * dim;
+            else
+                pnb__draw_fill(rows, q->first + i, k, 0, q->run->scan->opts.seed, drawn);
             written w = write_query(q, sample, row);
             q->square[row] = (float)w.square;
             q->off[row] = up(w.off);
@@ -307,8 +312,8 @@ static pnb_status draw_items(const pnb__sample_queries *q, pnb__sample_work *wor
     for (size_t i = 0; i < (items[1] - items[0]) * j; i++) {
         size_t item = items[0] + i / j;
         const double *sample = work->sample;
-        if (scan->samples != NULL)
-            sample = scan->samples + (item * j + i % j) * dim;
+        if (scan->gallery.samples != NULL)
+            sample = scan->gallery.samples + (item * j + i % j) * dim;
         else
             pnb__draw_fill(x, item, i % j, 1, scan->opts.seed, work->sample);
         written w = q->halves == NULL
