@@ -9,6 +9,7 @@ Environment of every bench:
   BENCH_ONLY     encode.py: only the cases whose title begins so ("image, batch 1")
   BENCH_ORT      encode.py: a folder with npm's onnxruntime-node, which is then compared too
   BENCH_NODE     the Node.js that runs it                    node
+  BENCH_GPYTORCH adapt.py: folders of gpytorch and linear_operator, joined by colons
   BENCH_FAISS    search.py: a folder with an unpacked libfaiss-dev
   BENCH_SIZE     search.py: rows in place of a million
   BENCH_RUN      name of the run that results belong to; tools/run-benches sets it

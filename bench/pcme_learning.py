@@ -24,7 +24,7 @@ import tarfile
 import benchlib
 from benchlib import WORK, penumbra
 
-SEEDS, STEPS, LIMIT_S, RESAMPLES = (0, 1, 2), 600, 360, 500
+SEEDS, STEPS, LIMIT_S, RESAMPLES = (0, 1, 2), 1500, 360, 500
 TWIN = '{"attention": true}'
 
 

@@ -29,6 +29,8 @@ made || bad "one run of one commit is refused: $(cat "$dir/said")"
 grep -qF '| pictures, batch 1 / 8 / 32 | 0.72 / – / – |' "$dir/said" || bad "a figure is missing"
 grep -qF '0.91 (target <= 0.90 not met)' "$dir/said" || bad "a target that was not met is not told"
 grep -qF 'Targets not met in this run: text, batch 1' "$dir/said" || bad "nor listed"
+result other 000000000000 two "$(figure 'of no row' 1 1 true)"
+made || bad "a bench that the table does not show hinders it: $(cat "$dir/said")"
 grep -qF "commit \`$head\`" "$dir/said" || bad "the commit is not named"
 
 printf 'before\n<!-- speed: made by tools/readme-table from bench/results -->\nold\n<!-- /speed -->\nafter\n' \
