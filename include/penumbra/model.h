@@ -124,15 +124,17 @@ typedef enum pnb_model_layout {
     PNB_LAYOUT_PROLIP,    /* config.json of constructor arguments + model.safetensors */
     PNB_LAYOUT_OPEN_CLIP, /* open_clip_config.json + open_clip_model.safetensors */
     PNB_LAYOUT_HF,        /* Hugging Face: config.json with model_type + model.safetensors */
-    PNB_LAYOUT_PCME       /* config.json + model.safetensors with the names of PCME's released
+    PNB_LAYOUT_PCME,      /* config.json + model.safetensors with the names of PCME's released
                            * files; its criterion's a and b as "criterion.negative_scale", "shift" */
+    PNB_LAYOUT_PCMEPP     /* PCME++'s config.json of constructor arguments + model.safetensors */
 } pnb_model_layout;
 
 typedef struct pnb_model_convert_opts {
     pnb_model_layout to;
     pnb_model_load_opts sizes;   /* zeros keep the sizes */
     const char *preprocess_json; /* value of preprocess_cfg in open_clip_config.json, or NULL */
-    uint64_t seed;               /* of the parts that ProLIP has and CLIP and SigLIP lack */
+    uint64_t seed;               /* of the parts that ProLIP or PCME++ has and the model lacks */
+    size_t n_unc_layers;         /* blocks of PCME++'s second path; 0: 2, as released */
 } pnb_model_convert_opts;
 
 /* Writes the model of `dir` into `out` (made if missing) under the names of another layout. Between
@@ -141,10 +143,11 @@ typedef struct pnb_model_convert_opts {
  * both towers N(0, 0.01^2), its projections N(0, 1/width), log-variance bias -10, [CLS] of the
  * text; the mask of the text and SigLIP's attention head go. That model is a start for training,
  * its embeddings are not the old ones. PCME, VSE and PVSE are written as PCME alone: bits and types
- * of a released file are copied, a of a model trained here is exp of its logarithm. notes  what is
- * fresh and what was left out, or where the other tools differ; "" for nothing Errors  UNSUPPORTED
- * (the layout cannot describe the model: names the reason), EXISTS (out holds a model), and those
- * of pnb_model_load and saving */
+ * of a released file are copied, a of a model trained here is exp of its logarithm. CLIP becomes
+ * PCME++ by fresh blocks and projections of the log-variance (Chun 2024, section 3.4). notes  what
+ * is fresh and what was left out, or where the other tools differ; "" for nothing Errors
+ * UNSUPPORTED (the layout cannot describe the model: names the reason), EXISTS (out holds a model),
+ * and those of pnb_model_load and saving */
 pnb_status pnb_model_convert(const pnb_ctx *ctx, const char *dir, const char *out,
                              const pnb_model_convert_opts *opts, char notes[1024], pnb_error *err);
 

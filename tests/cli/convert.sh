@@ -54,9 +54,23 @@ check "another, others" test "$(cmp -s start/model.safetensors start4/model.safe
 want 0 convert start --to prolip --out again -q
 check "ProLIP as ProLIP is a copy" cmp -s start/model.safetensors again/model.safetensors
 
+# PCME++ out of CLIP: means as they were, a second path drawn from --seed; it can be trained
+want 0 convert clip --to pcmepp -o heads --unc-layers 1 --seed 3
+says "fresh: the blocks and projections of the log-variances"
+want 0 info heads --json
+prints '"family": "pcmepp"'
+want 0 convert clip --to pcmepp -o heads2 --unc-layers 1 --seed 4 -q
+check "another seed, other blocks" test "$(cmp -s heads/model.safetensors heads2/model.safetensors; echo $?)" -eq 1
+want 1 convert clip --to pcmepp -o new --unc-layers 9
+says "9 blocks of uncertainty over a tower of"
+want 1 convert heads --to pcmepp -o new
+says "a PCME++ begins with both towers of a CLIP"
+want 1 convert model --to pcmepp -o new
+says "a PCME++ begins with both towers of a CLIP"
+
 # what is refused
 want 2 convert clip --to tar --out new
-says "--to tar: must be one of open_clip|hf|prolip|pcme"
+says "--to tar: must be one of open_clip|hf|prolip|pcme|pcmepp"
 want 1 convert clip --to pcme --out new
 says "PCME's names are those of PCME, VSE and PVSE models, this one is a clip"
 want 2 convert clip --to hf

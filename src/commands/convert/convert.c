@@ -73,7 +73,10 @@ static pnb_model_convert_opts model_opts(const pnb__app *app, const pnb__convert
     c.to = strcmp(o->to, "hf") == 0          ? PNB_LAYOUT_HF
            : strcmp(o->to, "open_clip") == 0 ? PNB_LAYOUT_OPEN_CLIP
            : strcmp(o->to, "pcme") == 0      ? PNB_LAYOUT_PCME
+           : strcmp(o->to, "pcmepp") == 0    ? PNB_LAYOUT_PCMEPP
                                              : PNB_LAYOUT_PROLIP;
+    if (o->n_unc_layers != PNB__INT_UNSET)
+        c.n_unc_layers = (size_t)o->n_unc_layers;
     if (o->image_size != PNB__INT_UNSET)
         c.sizes.image_height = c.sizes.image_width = (size_t)o->image_size;
     if (o->context_length != PNB__INT_UNSET)

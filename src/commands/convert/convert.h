@@ -7,8 +7,9 @@
 
 typedef struct pnb__convert_opts {
     const char *dir, *out;
-    const char *to;                     /* "prolip", "open_clip", "hf" */
+    const char *to;                     /* "prolip", "open_clip", "hf", "pcme", "pcmepp" */
     int64_t image_size, context_length; /* PNB__INT_UNSET: the model's own */
+    int64_t n_unc_layers;               /* of PCME++; PNB__INT_UNSET: as released */
 } pnb__convert_opts;
 
 /* Weights and configuration by pnb_model_convert; tokenizer and preprocessor files are carried

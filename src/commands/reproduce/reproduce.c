@@ -285,7 +285,8 @@ static pnb_status run_stages(pnb__reproduction *run)
 static pnb_status init(pnb__reproduction *run)
 {
     const char *commit = pnb__source_commit();
-    while (run->about->stages[run->n_stages] != NULL)
+    size_t most = run->opts->n_stages > 0 ? run->opts->n_stages : SIZE_MAX;
+    while (run->n_stages < most && run->about->stages[run->n_stages] != NULL)
         run->n_stages++;
     run->program = pnb__format("penumbra %s %s", pnb_version(), commit != NULL ? commit : "");
     if (run->program == NULL)

@@ -20,9 +20,10 @@ typedef struct pnb__reproduce_opts {
     const char *data; /* NULL: a built-in set, made in the folder */
     const char *out;  /* folder of data, models, sets, results and tables */
     size_t n_seeds;   /* from --seed on */
-    size_t n_items;   /* pictures of the built-in set, over all splits */
+    size_t n_items;   /* pictures of the built-in set, over all splits; without data of a batch */
     int64_t n_steps;  /* of a training */
     size_t batch_size;
+    size_t n_stages; /* the first ones that are run; 0: all */
 } pnb__reproduce_opts;
 
 /* ---- what an experiment is ---- */
@@ -56,8 +57,12 @@ typedef struct pnb__repro_claim {
     const char *says; /* "a sampled match probability ranks no worse than the means" */
 } pnb__repro_claim;
 
-/* What it needs: pictures with captions, or embedding sets of a frozen model. */
-typedef enum pnb__repro_data { PNB__REPRO_PICTURES, PNB__REPRO_SETS } pnb__repro_data;
+/* What it needs: pictures with captions, embedding sets of a frozen model, or no data. */
+typedef enum pnb__repro_data {
+    PNB__REPRO_PICTURES,
+    PNB__REPRO_SETS,
+    PNB__REPRO_NOTHING
+} pnb__repro_data;
 
 typedef struct pnb__reproduction pnb__reproduction;
 

@@ -377,6 +377,9 @@ pnb_status pnb__reproduce_find_data(pnb__reproduction *run)
 {
     const char *root = run->opts->data;
     run->pictures.read = pnb_truth_read_opts_default();
+    if (run->about->needs == PNB__REPRO_NOTHING)
+        return keep(&run->data_words, pnb__strdup("no data, noise of a picture's size"),
+                    &run->app->err);
     if (root == NULL)
         return PNB_OK;
     if (!pnb__path_is_dir(root))
@@ -391,6 +394,8 @@ pnb_status pnb__reproduce_data(pnb__reproduction *run)
 {
     bool has_sets = run->about->needs == PNB__REPRO_SETS;
     pnb_status status = PNB_OK;
+    if (run->about->needs == PNB__REPRO_NOTHING)
+        return PNB_OK;
     if (run->opts->data == NULL)
         PNB_TRY(has_sets ? make_sets(run) : make_shapes(run));
     if (run->about->prepare != NULL)

@@ -27,27 +27,56 @@
     "caption with the picture it was written for, come before truth/{val,test}.pairs, and "        \
     "test/known.safetensors is scored against. Anything else is refused."
 
-#define ABOUT_ALL                                                                                  \
-    "Without --data the built-in set is made in the folder. Each stage and seed leaves its "       \
-    "result in OUT/results: the same command goes on behind an interruption, passes over what is " \
-    "there and takes more seeds; other settings are refused. The paper's figures stand beside "    \
-    "ours in OUT/table.txt, .json, .csv, .md and index.html."
+#define ABOUT_NOTHING "No data is needed: what is measured does not depend on it."
+
+#define ABOUT_RUNS                                                                                 \
+    "Each stage and seed leaves its result in OUT/results: the same command goes on behind an "    \
+    "interruption, passes over what is there and takes more seeds; other settings are refused. "   \
+    "The paper's figures stand beside ours in OUT/table.txt, .json, .csv, .md and index.html."
+#define BUILT_IN "Without --data the built-in set is made in the folder. "
+#define RUNS_PICTURES BUILT_IN ABOUT_RUNS
+#define RUNS_SETS BUILT_IN ABOUT_RUNS
+#define RUNS_NOTHING ABOUT_RUNS
 
 #define AT(field) PNB__FIELD(pnb__reproduce_opts, field)
+#define ROW_DATA                                                                                   \
+    PNB__ROW_FILE("data", AT(data), "FOLDER", "Data that you have, in a layout named above")
+#define ROW_OUT(word)                                                                              \
+    PNB__ROW_FILE("out", AT(out), "FOLDER",                                                        \
+                  "Folder of data, models, results and tables; a new one, or this very "           \
+                  "experiment's",                                                                  \
+                  .letter = 'o', .fallback = word, .writes = "/")
+#define ROW_SEEDS                                                                                  \
+    PNB__ROW_INT("seeds", AT(n_seeds), "N", "Runs of everything, from --seed on",                  \
+                 PNB__RANGE(1, 1000), .fallback = "3")
+#define ROW_N(items)                                                                               \
+    PNB__ROW_INT("n", AT(n_items), "N", "Pictures of the built-in set, over all splits",           \
+                 PNB__RANGE(60, 1e7), .fallback = #items)
+#define ROW_STEPS(steps)                                                                           \
+    PNB__ROW_INT("max-steps", AT(n_steps), "N", "Steps of each training; 0 is the recipe's",       \
+                 PNB__RANGE(0, 1e9), .fallback = #steps)
+#define ROW_BATCH(batch)                                                                           \
+    PNB__ROW_INT("batch-size", AT(batch_size), "N", "Pairs of a step; 0 is the recipe's",          \
+                 PNB__RANGE(0, 1e6), .fallback = #batch, .letter = 'b')
+#define OPTIONS_PICTURES(word, items, steps, batch)                                                \
+    ROW_DATA, ROW_OUT(word), ROW_SEEDS, ROW_N(items), ROW_STEPS(steps), ROW_BATCH(batch)
+/* a batch is the recipe's */
+#define OPTIONS_SETS(word, items, steps, batch)                                                    \
+    ROW_DATA, ROW_OUT(word), ROW_SEEDS, ROW_N(items), ROW_STEPS(steps)
+#define OPTIONS_NOTHING(word, items, steps, batch)                                                 \
+    ROW_OUT(word), ROW_SEEDS,                                                                      \
+        PNB__ROW_INT("batch-size", AT(n_items), "N", "Pictures that are encoded at once",          \
+                     PNB__RANGE(1, 4096), .fallback = #items, .letter = 'b'),                      \
+        PNB__ROW_INT("towers", AT(n_stages), "N",                                                  \
+                     "The first N of the table's sizes, which need more time and memory each",     \
+                     PNB__RANGE(1, steps), .fallback = #steps)
+#define EXAMPLE_PICTURES(word)                                                                     \
+    "\npenumbra reproduce " word " --data FOLDER --out " word "-own --max-steps 20000"
+#define EXAMPLE_SETS(word) EXAMPLE_PICTURES(word)
+#define EXAMPLE_NOTHING(word) "\npenumbra reproduce " word " --towers 3 --threads 1"
+
 #define OPTIONS(id, word, sentence, needs, items, steps, batch)                                    \
-    static const pnb__option id##_options[] = {                                                    \
-        PNB__ROW_FILE("data", AT(data), "FOLDER", "Data that you have, in a layout named above"),  \
-        PNB__ROW_FILE("out", AT(out), "FOLDER",                                                    \
-                      "Folder of data, models, results and tables; a new one, or this very "       \
-                      "experiment's",                                                              \
-                      .letter = 'o', .fallback = word, .writes = "/"),                             \
-        PNB__ROW_INT("seeds", AT(n_seeds), "N", "Runs of everything, from --seed on",              \
-                     PNB__RANGE(1, 1000), .fallback = "3"),                                        \
-        PNB__ROW_INT("n", AT(n_items), "N", "Pictures of the built-in set, over all splits",       \
-                     PNB__RANGE(60, 1e7), .fallback = #items),                                     \
-        PNB__ROW_INT("max-steps", AT(n_steps), "N", "Steps of each training" STEPS_##needs,        \
-                     PNB__RANGE(0, 1e9), .fallback = #steps),                                      \
-        BATCH_##needs(batch)};                                                                     \
+    static const pnb__option id##_options[] = {OPTIONS_##needs(word, items, steps, batch)};        \
     static pnb_status id##_run(pnb__app *app, void *args, pnb__result *r)                          \
     {                                                                                              \
         return pnb__reproduce(app, &pnb__experiment_##id, args, r);                                \
@@ -55,16 +84,9 @@
     static const pnb__command id##_command = {                                                     \
         .name = word,                                                                              \
         .summary = sentence,                                                                       \
-        .about = ABOUT_##needs "\n\n" ABOUT_ALL,                                                   \
-        .examples = "penumbra reproduce " word "\npenumbra reproduce " word                        \
-                    " --data FOLDER --out " word "-own --max-steps 20000",                         \
+        .about = ABOUT_##needs "\n\n" RUNS_##needs,                                                \
+        .examples = "penumbra reproduce " word EXAMPLE_##needs(word),                              \
         PNB__RUNS(id##_options, pnb__reproduce_opts, id##_run)};
-#define BATCH_PICTURES(batch)                                                                      \
-    PNB__ROW_INT("batch-size", AT(batch_size), "N", "Pairs of a step; 0 is the recipe's",          \
-                 PNB__RANGE(0, 1e6), .fallback = #batch, .letter = 'b'),
-#define BATCH_SETS(batch) /* a batch is the recipe's */
-#define STEPS_PICTURES "; 0 is the recipe's"
-#define STEPS_SETS "; 0 is the recipe's"
 PNB__EXPERIMENTS(OPTIONS)
 
 #define SUB(id, ...) &id##_command,

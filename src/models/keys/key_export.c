@@ -11,7 +11,7 @@
 
 #include "models/config/builtin.h"
 #include "models/config/config_write.h"
-#include "models/model.h"
+#include "models/keys/key_export.h"
 
 static pnb_status save_config(json_t *root, const char *dir, const char *name, pnb_error *err)
 {
@@ -24,9 +24,7 @@ static pnb_status save_config(json_t *root, const char *dir, const char *name, p
     return status;
 }
 
-/* The tokenizer's settings of a configuration in open_clip's dialect; they are no part of the
- * architecture, so the writer does not know them. */
-static pnb_status carry_text_keys(const pnb_model *m, json_t *root, pnb_error *err)
+pnb_status pnb__carry_text_keys(const pnb_model *m, json_t *root, pnb_error *err)
 {
     static const char *const keys[] = {"hf_tokenizer_name", "tokenizer_kwargs", "tokenizer_mode"};
     json_t *old = NULL, *model = json_object_get(root, "model_cfg");
@@ -101,7 +99,7 @@ static pnb_status write_part(pnb_model *m, const char *name, size_t first, size_
     return pnb__param_write(p, &m->weights.kernels, first, n, values, err);
 }
 
-static pnb_status copy_same(pnb_model *from, pnb_model *to, pnb_error *err)
+pnb_status pnb__copy_same(pnb_model *from, pnb_model *to, pnb_error *err)
 {
     pnb_status status = PNB_OK;
     for (size_t i = 0; i < to->weights.n && status == PNB_OK; i++) {
@@ -219,7 +217,7 @@ static pnb_status fill_prolip(pnb_model *from, pnb_model *to, uint64_t seed, pnb
     pnb_status status;
     size_t width = to->config.vision.width;
     PNB_TRY(pnb__weights_widen(&from->weights, err));
-    PNB_TRY(copy_same(from, to, err));
+    PNB_TRY(pnb__copy_same(from, to, err));
     PNB_TRY(copy_image_positions(from, to, seed, err));
     PNB_TRY(copy_text_positions(from, to, err));
     PNB_TRY(copy_text_cls(from, to, err));
@@ -264,7 +262,7 @@ static pnb_status to_prolip(pnb_model *from, const char *out, const pnb_model_co
                           pnb__family_of(&from->config)->name));
     pnb__config c = prolip_of(&from->config);
     PNB_TRY(pnb__config_write(&root, &c, PNB__KEY_MAPPING_PROLIP, err));
-    PNB_TRY(carry_text_keys(from, root, err));
+    PNB_TRY(pnb__carry_text_keys(from, root, err));
     if ((text = pnb__config_json_dump(root)) == NULL)
         PNB_TRY(pnb__fail_nomem(err, 0));
     PNB_TRY(pnb_model_init_json(&to, from->ctx, text, o->seed, err));
@@ -330,7 +328,7 @@ static pnb_status rename_weights(const pnb_model *m, const char *out,
     char *path = NULL;
     PNB_TRY(pnb__config_write(&root, &m->config, kind, err));
     if (kind != PNB__KEY_MAPPING_HF)
-        PNB_TRY(carry_text_keys(m, root, err));
+        PNB_TRY(pnb__carry_text_keys(m, root, err));
     if (kind == PNB__KEY_MAPPING_OPEN_CLIP)
         PNB_TRY(add_preprocess(root, o->preprocess_json, err));
     PNB_TRY(note_cleaning(m, kind, notes, err));
@@ -402,6 +400,8 @@ pnb_status pnb_model_convert(const pnb_ctx *ctx, const char *dir, const char *ou
         status = copy_prolip(m, out, err);
     else if (o->to == PNB_LAYOUT_PCME)
         status = to_pcme(m, out, err);
+    else if (o->to == PNB_LAYOUT_PCMEPP)
+        status = pnb__convert_to_pcmepp(m, out, o, notes, err);
     else if (o->to == PNB_LAYOUT_PROLIP)
         status = to_prolip(m, out, o, notes, 1024, err);
     else
