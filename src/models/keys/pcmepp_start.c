@@ -13,6 +13,8 @@
 #define LOG_VAR (-10.0)
 #define SPREAD 0.03
 
+/* PCME++ has no words for layer scales, one tower alone, or the ends of other families: what it
+ * cannot be written with is refused before anything is. */
 static pnb_status check_clip(const pnb_model *m, pnb_error *err)
 {
     const pnb__config *c = &m->config;
@@ -31,6 +33,9 @@ static pnb_status check_clip(const pnb_model *m, pnb_error *err)
                            what);
 }
 
+/* U blocks of one tower, the log-variance l they start near and the spread s of the projection Q,
+ * N(0, s^2): with s = 1/sqrt(C), the reference's, l would be lost in it. U may be all of the
+ * tower's blocks, and then nothing is shared but the embedding of its input. */
 static pnb_status put_path(json_t *model, const char *section, size_t wanted,
                            const pnb__tower_config *tower, pnb_error *err)
 {
@@ -38,10 +43,10 @@ static pnb_status put_path(json_t *model, const char *section, size_t wanted,
     if (wanted > tower->n_layers)
         return pnb__fail(err, PNB_ARG, "%zu blocks of uncertainty over a tower of %zu blocks (%s)",
                          wanted, tower->n_layers, section);
-    bool ok = json_object_set_new(o, "unc_layers", json_integer((json_int_t)wanted)) == 0 &&
-              json_object_set_new(o, "init_unc_bias", json_real(LOG_VAR)) == 0 &&
-              json_object_set_new(o, "init_unc_std",
-                                  json_real(SPREAD / sqrt((double)tower->width))) == 0;
+    bool ok =
+        json_object_set_new(o, "unc_layers", json_integer((json_int_t)wanted)) == 0 &&
+        json_object_set_new(o, "init_unc_bias", json_real(LOG_VAR)) == 0 &&
+        json_object_set_new(o, "init_unc_std", json_real(SPREAD / sqrt((double)tower->width))) == 0;
     return ok ? PNB_OK : pnb__fail_nomem(err, 64);
 }
 
@@ -69,7 +74,8 @@ done:
     return status;
 }
 
-/* CLIP's weights under their names, but for the scale, which starts anew. */
+/* CLIP's weights under their names: stem, all L blocks, the last norm and the projection of the
+ * mean. But for the scale, which starts anew: CLIP's multiplies cosines, a is of distances. */
 static pnb_status fill(pnb_model *from, pnb_model *to, pnb_error *err)
 {
     double a = 0.0, b = 0.0;
@@ -96,9 +102,10 @@ pnb_status pnb__convert_to_pcmepp(pnb_model *from, const char *out, const pnb_mo
     PNB_TRY(pnb_model_init_json(&to, from->ctx, text, o->seed, err));
     PNB_TRY(fill(from, to, err));
     PNB_TRY(pnb_model_save(to, out, err));
-    snprintf(notes, 1024,
-             "fresh: the blocks and projections of the log-variances, which begin near -10, a = b = "
-             "5; means are CLIP's, uncertainty says nothing until it is trained");
+    snprintf(
+        notes, 1024,
+        "fresh: the blocks and projections of the log-variances, which begin near -10, a = b = "
+        "5; means are CLIP's, uncertainty says nothing until it is trained");
 done:
     pnb_model_free(to);
     free(text);
