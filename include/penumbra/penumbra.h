@@ -42,6 +42,7 @@
 #include "penumbra/pmrp.h"             /* R-Precision of plausible matches */
 #include "penumbra/prob.h"             /* measures and uncertainties */
 #include "penumbra/provenance.h"       /* the chain of weights and adapters behind a set */
+#include "penumbra/rank_agreement.h"   /* scores against what is known of rows, with intervals */
 #include "penumbra/retrieval.h"        /* ranks, recalls, R-Precision, mAP@R */
 #include "penumbra/rsum.h"             /* the sum of all recalls, with its interval */
 #include "penumbra/safetensors.h"      /* arrays by name in safetensors files */

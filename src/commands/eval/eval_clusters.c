@@ -1,15 +1,15 @@
 /* What was sampled together: the unit that intervals and tests are resampled in.
  *
- * Without being told it is what the truth connects: a picture with its captions, or all of a class
- * where truth is by class; where some captions belong to several pictures, a picture with those of
- * it alone. With a key it is a field of the rows' ids file; a row without the field
- * takes that of a row it belongs to, so that it need stand on one side only. */
+ * Without being told it is what the truth connects (truth_units.c). With a key it is a field of the
+ * rows' ids file; a row without the field takes that of a row it belongs to, so that it need stand
+ * on one side only. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/base.h"
 #include "base/order.h"
 #include "commands/common/row_clusters.h"
+#include "commands/common/truth_units.h"
 #include "commands/eval/eval_retrieval.h"
 
 /* ---- a field of the ids file ---- */
@@ -59,73 +59,6 @@ done:
     return status;
 }
 
-/* ---- by the truth ---- */
-
-static size_t n_matches(const pnb_truth *truth, size_t i)
-{
-    return truth->offset[i + 1] - truth->offset[i];
-}
-
-static bool has_one_each(const pnb_truth *truth)
-{
-    for (size_t i = 0; i < truth->n_queries; i++)
-        if (n_matches(truth, i) > 1)
-            return false;
-    return true;
-}
-
-/* Every row matches all of the other side that it is connected with, as within a class. */
-static pnb_status is_of_blocks(const pnb__retrieval *run, bool *out, pnb_error *err)
-{
-    size_t n = run->images->n + run->texts->n;
-    size_t *n_texts = pnb__alloc_zero(n, sizeof *n_texts);
-    if (n_texts == NULL)
-        return pnb__fail_nomem(err, n * sizeof *n_texts);
-    for (size_t t = 0; t < run->texts->n; t++)
-        n_texts[run->text_cluster[t]]++;
-    *out = true;
-    for (size_t i = 0; i < run->images->n; i++)
-        if (n_matches(run->truth, i) > 0)
-            *out = *out && n_matches(run->truth, i) == n_texts[run->image_cluster[i]];
-    pnb__free(n_texts);
-    return PNB_OK;
-}
-
-/* Where pictures share some captions and not others, what the truth connects may be everything. A
- * caption of one picture alone was sampled with it; one of several pictures is its own. */
-static void by_image(pnb__retrieval *run)
-{
-    for (size_t i = 0; i < run->images->n; i++)
-        run->image_cluster[i] = (int64_t)i;
-    for (size_t t = 0; t < run->texts->n; t++)
-        run->text_cluster[t] = n_matches(run->backward, t) == 1
-                                   ? (int64_t)run->backward->item[run->backward->offset[t]]
-                                   : (int64_t)(run->images->n + t);
-}
-
-static pnb_status by_truth(pnb__retrieval *run, pnb_error *err)
-{
-    bool one_image = has_one_each(run->backward), one_text = has_one_each(run->truth);
-    bool blocks = false;
-    size_t n_connected;
-    const char *unit;
-    pnb_status status =
-        pnb_truth_clusters(run->truth, run->image_cluster, run->text_cluster, &n_connected, err);
-    if (status == PNB_OK)
-        status = is_of_blocks(run, &blocks, err);
-    if (status != PNB_OK)
-        return status;
-    unit = one_image && one_text ? "picture with its caption"
-           : one_image           ? "picture with its captions"
-           : one_text            ? "caption with its pictures"
-           : blocks              ? "class of pictures and captions"
-                                 : "picture with the captions of it alone";
-    if (!blocks)
-        by_image(run);
-    snprintf(run->cluster_unit, sizeof run->cluster_unit, "%s", unit);
-    return PNB_OK;
-}
-
 /* Different labels among rows with a pair. */
 static pnb_status count_labels(const pnb_truth *truth, const int64_t *label, size_t *out,
                                pnb_error *err)
@@ -168,7 +101,8 @@ pnb_status pnb__retrieval_clusters(pnb__app *app, const pnb__retrieval_opts *opt
         PNB_TRY(by_field(opts, run, err));
         snprintf(run->cluster_unit, sizeof run->cluster_unit, "rows of one \"%s\"", opts->cluster);
     } else {
-        PNB_TRY(by_truth(run, err));
+        PNB_TRY(pnb__truth_units(run->truth, run->backward, run->image_cluster, run->text_cluster,
+                                 run->cluster_unit, sizeof run->cluster_unit, err));
     }
     PNB_TRY(count_labels(run->truth, run->image_cluster, &run->n_clusters[0], err));
     PNB_TRY(count_labels(run->backward, run->text_cluster, &run->n_clusters[1], err));

@@ -1,9 +1,11 @@
 /* penumbra eval: the family of commands, and what learned uncertainty shows (eval uncertainty).
  *
- * Options only: the figures are put together in src/commands/report/uncertainty_report.c. eval
+ * Options only: the figures are put together in src/commands/report/uncertainty_report.c and, of
+ * known uncertainty, in uncertainty/known_entropy.c. eval
  * retrieval and eval compare are in eval_retrieval.c. */
 #include "commands/commands.h"
 #include "commands/common/option_rows.h"
+#include "commands/eval/uncertainty/known_entropy.h"
 #include "commands/report/uncertainty_report.h"
 #include "program/result_end.h"
 
@@ -11,6 +13,7 @@
 
 struct uncertainty_args {
     pnb__uncertainty_report_sets model, control;
+    pnb__known_opts known;
 };
 
 #define AT(field) PNB__FIELD(struct uncertainty_args, field)
@@ -20,10 +23,49 @@ static const pnb__option uncertainty_options[] = {
     PNB__ROW_FILE("images", AT(model.images), "SET", "Embedding set of the pictures"),
     PNB__ROW_FILE("truth", AT(model.truth), "PAIRS", "True pairs of picture and caption"),
     PNB__CLAIMS_MASKED_ROWS(AT(model.masked_images), AT(model.masked_texts)),
+    PNB__ROW_TEXT(
+        "entropy", AT(known.image_field), "FIELD",
+        "Field of the pictures' ids file with their known ambiguity: "
+        "ambiguity.entropy_bits of `data shapes --blur`, or dose; a.b is b inside a. Adds "
+        "known_entropy; with --truth captions too, by log2 of the number of pictures "
+        "that a caption fits",
+        .group = "Against what is known"),
+    PNB__ROW_TEXT("text-entropy", AT(known.text_field), "FIELD",
+                  "The same of the captions, in place of what --truth tells: entropy_bits of "
+                  "captions.jsonl, which counts the pictures of all splits"),
+    PNB__ROW_FILE("pictures", AT(known.pictures), "DATA",
+                  "Data set that the pictures are read from, for the controls of file size and "
+                  "gradient; by default where their rows say they came from"),
+    PNB__ROW_INT("bootstrap", AT(known.n_resamples), "N",
+                 "Resamples of the clusters for 95% intervals; 0 leaves the intervals out",
+                 PNB__RANGE(0, 1000000), .fallback = "1000"),
+    PNB__CLUSTER_ROW(AT(known.cluster)),
     PNB__CLAIMS_CONTROL_ROWS(AT(control.images), AT(control.texts), AT(control.masked_images),
                              AT(control.masked_texts)),
 };
 #undef AT
+
+/* Fields that were asked for, with the sets they need; the object comes first in the result. */
+static pnb_status run_known(pnb__app *app, const struct uncertainty_args *a, pnb__result *r)
+{
+    pnb__known_opts known = a->known;
+    if (known.image_field == NULL && known.text_field == NULL) {
+        if (known.pictures != NULL || known.cluster != NULL)
+            return pnb__usage(app, "--pictures and --cluster go with --entropy or --text-entropy");
+        return PNB_OK;
+    }
+    if (known.image_field != NULL && a->model.images == NULL)
+        return pnb__usage(app, "--entropy needs --images");
+    if (known.pictures != NULL && known.image_field == NULL)
+        return pnb__usage(app, "--pictures goes with --entropy");
+    known.images = a->model.images;
+    known.texts = a->model.texts;
+    known.truth = a->model.truth;
+    known.read = a->model.read;
+    known.control_images = a->control.images;
+    known.control_texts = a->control.texts;
+    return pnb__known_entropy_run(app, &known, r);
+}
 
 static pnb_status run_uncertainty(pnb__app *app, void *args, pnb__result *r)
 {
@@ -35,7 +77,9 @@ static pnb_status run_uncertainty(pnb__app *app, void *args, pnb__result *r)
     if (!has_control && (control_sets.images != NULL || control_sets.masked_images != NULL ||
                          control_sets.masked_texts != NULL))
         return pnb__usage(app, "a control needs --control-texts");
-    pnb_status status = pnb__uncertainty_report_measure(app, &a->model, &claims);
+    pnb_status status = run_known(app, a, r);
+    if (status == PNB_OK)
+        status = pnb__uncertainty_report_measure(app, &a->model, &claims);
     if (status == PNB_OK && has_control)
         status = pnb__uncertainty_report_measure(app, &control_sets, &control);
     if (status == PNB_OK)
@@ -52,9 +96,16 @@ static const pnb__command uncertainty = {
         "the sets), whether masked copies "
         "are more uncertain than their originals and include them. What has no set is left "
         "out. The control is the same measurement on a model whose log-variance head was "
-        "never trained: the difference is what training taught.",
+        "never trained: the difference is what training taught.\n\n"
+        "With --entropy the uncertainty of each row stands against what is known of it: "
+        "Spearman, Kendall's tau-b and the AUROC for rows known to be above the median, of all "
+        "rows and by level, with 95% intervals over clusters. The same figures of controls stand "
+        "beside them: the untrained head, few and common words, small files and flat pictures. An "
+        "uncertainty that does not lead them knows nothing that counting would not.",
     .examples = "penumbra eval uncertainty --texts texts.safetensors --images images.safetensors "
-                "--truth shapes/truth/test.pairs --masked-texts masked.safetensors",
+                "--truth shapes/truth/test.pairs --masked-texts masked.safetensors\n"
+                "penumbra eval uncertainty --texts texts.safetensors --images images.safetensors "
+                "--truth foggy/truth/test.pairs --entropy ambiguity.entropy_bits",
     PNB__RUNS(uncertainty_options, struct uncertainty_args, run_uncertainty)};
 
 static const pnb__command *const subs[] = {&pnb__cmd_eval_retrieval,

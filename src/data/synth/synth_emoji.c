@@ -8,6 +8,7 @@
  * with the seed; equal pictures all go to train, so that none is in two splits. Pictures are
  * centred on a white square and resized with Pillow's bicubic filter; KEY.png has `size` pixels a
  * side, the member KEY.128.png or KEY.64.png the other one. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -336,8 +337,10 @@ static pnb_status write_lists(const emoji_set *s, int which, const pnb__synth_ou
             is_here |= s->list.items[s->refs[r].emoji].split == which;
         if (!is_here)
             continue;
-        texts[n++] = (pnb__synth_text){s->ids[ref->text_index], ref->text, ref->level};
-        mark_true(s, begin, end, is_true);
+        /* of the whole set: what a caption leaves open is the same in every split */
+        size_t n_true = mark_true(s, begin, end, is_true);
+        texts[n++] =
+            (pnb__synth_text){s->ids[ref->text_index], ref->text, ref->level, log2((double)n_true)};
         for (size_t i = 0; i < s->list.n; i++)
             if (is_true[i] && s->list.items[i].split == which)
                 fprintf(file.file, "%s\t%s\n", s->list.items[i].key, s->ids[ref->text_index]);
@@ -414,7 +417,7 @@ static char *options_json(const pnb_emoji_opts *o, const char *font, const char 
 {
     pnb__buf b = {0};
     pnb__json_put(&b,
-                  "{\"kind\": \"emoji\", \"version\": 2, \"seed\": \"%llu\", \"size\": %d, "
+                  "{\"kind\": \"emoji\", \"version\": 3, \"seed\": \"%llu\", \"size\": %d, "
                   "\"skin_tones\": %i, \"sensitive\": %i, \"shard_size\": %zu, \"font\": %s, "
                   "\"emoji_test\": %s, \"cldr_common\": %s}",
                   (unsigned long long)o->seed, o->size, o->skin_tones, o->sensitive, o->shard_size,

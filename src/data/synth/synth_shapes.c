@@ -58,7 +58,7 @@ static char *options_json(const pnb_shapes_opts *o)
 {
     pnb__buf b = {0};
     pnb__buf_printf(&b,
-                    "{\"kind\": \"shapes\", \"version\": 3, \"n_scenes\": %zu, \"width\": %d, "
+                    "{\"kind\": \"shapes\", \"version\": 4, \"n_scenes\": %zu, \"width\": %d, "
                     "\"height\": %d, \"seed\": \"%llu\", \"shard_size\": %zu",
                     o->n_scenes, o->width, o->height, (unsigned long long)o->seed, o->shard_size);
     const char *const keys[] = {"val_share", "test_share", "blur_p",
@@ -317,8 +317,16 @@ static pnb_status write_scenes(pnb__shapes_set *s, size_t begin, size_t end,
 
 /* ---- lists and truth of a split ------------------------------------------------------------ */
 
-static pnb_status write_texts(const uint64_t *packed, size_t n, const pnb__synth_split *split,
-                              pnb_error *err)
+/* A caption leaves open which of the scenes it fits was meant: log2 of their number in the whole
+ * set, since what a caption says does not depend on the split that it is read in. */
+static double text_entropy(const pnb__shapes_set *s, size_t c)
+{
+    return log2((double)(s->match_start[c + 1] - s->match_start[c]));
+}
+
+/* The captions of a split are among those of the set, both ascending. */
+static pnb_status write_texts(const pnb__shapes_set *s, const uint64_t *packed, size_t n,
+                              const pnb__synth_split *split, pnb_error *err)
 {
     typedef struct text_room {
         char id[PNB__QUERY_ID], text[PNB__QUERY_TEXT];
@@ -326,12 +334,14 @@ static pnb_status write_texts(const uint64_t *packed, size_t n, const pnb__synth
     pnb__synth_text *texts = pnb__alloc_array(PNB_MAX(n, 1), sizeof *texts);
     text_room *room = pnb__alloc_array(PNB_MAX(n, 1), sizeof *room);
     pnb_status status = texts && room ? PNB_OK : pnb__fail_nomem(err, n * sizeof *room);
-    for (size_t c = 0; status == PNB_OK && c < n; c++) {
+    for (size_t k = 0, c = 0; status == PNB_OK && k < n; k++) {
         pnb__shape_query q;
-        pnb__query_unpack(packed[c], &q);
-        pnb__query_text(&q, room[c].text);
-        pnb__query_id(packed[c], room[c].id);
-        texts[c] = (pnb__synth_text){room[c].id, room[c].text, q.level};
+        pnb__query_unpack(packed[k], &q);
+        pnb__query_text(&q, room[k].text);
+        pnb__query_id(packed[k], room[k].id);
+        while (s->texts[c] != packed[k])
+            c++;
+        texts[k] = (pnb__synth_text){room[k].id, room[k].text, q.level, text_entropy(s, c)};
     }
     if (status == PNB_OK)
         status = pnb__split_texts(split, texts, n, err);
@@ -371,7 +381,7 @@ static pnb_status write_split(pnb__shapes_set *s, int which, const pnb__synth_ou
     size_t n = distinct_texts(s, begin, end, packed);
     PNB_TRY(pnb__split_open(&split, out, SPLIT_NAMES[which], s->opts->shard_size, err));
     PNB_TRY(write_scenes(s, begin, end, &split, err));
-    PNB_TRY(write_texts(packed, n, &split, err));
+    PNB_TRY(write_texts(s, packed, n, &split, err));
     PNB_TRY(write_truth(s, packed, n, which, out, err));
     PNB_TRY(pnb__split_close(&split, err));
 done:

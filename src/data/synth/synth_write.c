@@ -6,6 +6,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -350,9 +351,13 @@ pnb_status pnb__split_texts(const pnb__synth_split *s, const pnb__synth_text *te
                             pnb_error *err)
 {
     pnb__buf b = {0};
-    for (size_t i = 0; i < n; i++)
-        pnb__json_put(&b, "{\"id\": %s, \"level\": %d, \"text\": %s}\n", texts[i].id,
-                      texts[i].level, texts[i].text);
+    for (size_t i = 0; i < n; i++) {
+        pnb__json_put(&b, "{\"id\": %s, \"level\": %d, \"text\": %s", texts[i].id, texts[i].level,
+                      texts[i].text);
+        if (isfinite(texts[i].entropy_bits))
+            pnb__buf_printf(&b, ", \"entropy_bits\": %.5f", texts[i].entropy_bits);
+        pnb__buf_puts(&b, "}\n");
+    }
     pnb_status status = write_into(s->dir, "captions.jsonl", &b, err);
     pnb__buf_reset(&b);
     return status;

@@ -51,6 +51,7 @@ void pnb__split_abort(pnb__synth_split *s); /* fine after close and on an all-ze
 typedef struct pnb__synth_text {
     const char *id, *text;
     int level;
+    double entropy_bits; /* log2 of the number of pictures of the set it is true of; NaN unknown */
 } pnb__synth_text;
 pnb_status pnb__split_texts(const pnb__synth_split *s, const pnb__synth_text *texts, size_t n,
                             pnb_error *err);

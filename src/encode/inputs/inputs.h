@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "encode/job/embed_source.h"
+#include "io/json/json.h"
 #include "penumbra/dataset.h"
 #include "penumbra/embeddings.h"
 #include "penumbra/error.h"
@@ -51,6 +52,11 @@ extern const char *const pnb__carried_fields[PNB__N_CARRIED]; /* url caption uid
  * Errors  NOMEM */
 pnb_status pnb__carry_fields(pnb__buf *extra, const pnb_sample *sample, bool is_text,
                              pnb_error *err);
+
+/* What a record says of the ambiguity of its picture or caption, behind a comma where the object
+ * has a field already: "ambiguity" (an object), "entropy_bits" and "dose". A row of a picture has
+ * them from pnb__carry_fields. */
+void pnb__append_known(pnb__buf *extra, const json_t *record);
 
 /* The class of a sample, its name and number where they are known, the same way. */
 void pnb__carry_class(pnb__buf *extra, const pnb_sample *sample);

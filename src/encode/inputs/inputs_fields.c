@@ -2,7 +2,8 @@
  * class it is of.
  *
  * It is carried along to the row's names, so that a hit leads back to where the picture came from,
- * and that rows of one class know each other (`eval --class-key class`). */
+ * that rows of one class know each other (`eval --class-key class`), and that an uncertainty can be
+ * held against what is known (`eval uncertainty --entropy`). */
 #include <string.h>
 
 #include "encode/inputs/inputs.h"
@@ -26,8 +27,25 @@ pnb_status pnb__carry_fields(pnb__buf *extra, const pnb_sample *sample, bool is_
         pnb__buf_printf(extra, ",\"%s\":", pnb__carried_fields[i]);
         pnb__json_append_value(extra, value);
     }
+    if (!is_text)
+        pnb__append_known(extra, root);
     json_decref(root);
     return status;
+}
+
+/* What records say of how ambiguous a sample is: `data shapes` writes the first two, a set whose
+ * pictures were changed by a known amount the third. */
+static const char *const known_fields[] = {"ambiguity", "entropy_bits", "dose"};
+
+void pnb__append_known(pnb__buf *extra, const json_t *record)
+{
+    for (size_t i = 0; i < PNB_COUNT(known_fields); i++) {
+        const json_t *value = json_object_get(record, known_fields[i]);
+        if (!json_is_number(value) && !json_is_object(value))
+            continue;
+        pnb__buf_printf(extra, "%s\"%s\":", extra->size > 1 ? "," : "", known_fields[i]);
+        pnb__json_append_value(extra, value);
+    }
 }
 
 void pnb__carry_class(pnb__buf *extra, const pnb_sample *sample)

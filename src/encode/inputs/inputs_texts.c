@@ -227,7 +227,8 @@ static pnb_status read_level(const json_t *value, int otherwise, const char *whe
     return pnb__fail(err, PNB_FORMAT, "%s: a level is a whole number from 0", where);
 }
 
-/* {"class": ..., "label": ...} of a record, as far as it has them; NULL: neither. To be freed. */
+/* {"class": ..., "label": ..., and what is known of its ambiguity} of a record, as far as it has
+ * them; NULL: none. To be freed. */
 static pnb_status class_of_record(const json_t *record, char **out, pnb_error *err)
 {
     static const char *const fields[] = {"class", "label"};
@@ -240,6 +241,7 @@ static pnb_status class_of_record(const json_t *record, char **out, pnb_error *e
         pnb__buf_printf(&extra, "%s\"%s\":", extra.size > 1 ? "," : "", fields[i]);
         pnb__json_append_value(&extra, value);
     }
+    pnb__append_known(&extra, record);
     bool has_any = extra.size > 1;
     pnb__buf_putc(&extra, '}');
     *out = NULL;

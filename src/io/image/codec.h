@@ -23,6 +23,10 @@ pnb_status pnb__tiff_decode(pnb_image *out, const unsigned char *bytes, size_t n
 pnb_status pnb__heif_decode(pnb_image *out, const unsigned char *bytes, size_t n_bytes,
                             const pnb_image_opts *opts, int *orientation, pnb_error *err);
 
+/* ---- jpeg_write.c ---- How many bytes an RGB picture takes as a JPEG of this quality, 1 to 100.
+ * Errors  ARG (not RGB, a side of more than 65,500), NOMEM */
+pnb_status pnb__jpeg_size(const pnb_image *image, int quality, size_t *n_bytes, pnb_error *err);
+
 /* ---- formats.c ---- Endings of picture files, in any case; those of formats that stay unread too,
  * so that each such file is reported. `keys` is a ';' list. */
 bool pnb__image_is_named(const char *path);

@@ -1,0 +1,26 @@
+/* Learned uncertainty beside a known one: pictures and captions, by level, with controls. */
+#ifndef PNB_COMMANDS_EVAL_UNCERTAINTY_KNOWN_ENTROPY_H
+#define PNB_COMMANDS_EVAL_UNCERTAINTY_KNOWN_ENTROPY_H
+
+#include "penumbra/truth.h"
+#include "program/app.h"
+#include "program/result_end.h"
+
+/* All but a field and its set may be NULL. */
+typedef struct pnb__known_opts {
+    const char *images, *texts;                 /* embedding sets */
+    const char *control_images, *control_texts; /* the same rows by an untrained head */
+    const char *truth;
+    pnb_truth_read_opts read;
+    const char *image_field; /* of the pictures' further fields; NULL: pictures are left out */
+    const char *text_field;  /* of the captions'; NULL: log2 of the pictures that a caption fits */
+    const char *pictures;    /* data set that the pictures are read from again */
+    const char *cluster;     /* field of the ids files; NULL: what the truth connects */
+    size_t n_resamples;
+} pnb__known_opts;
+
+/* The object "known_entropy", whose headline comes first.
+ * Errors  ARG, SHAPE (a control of other rows), NOT_FOUND, FORMAT, NOMEM and those of loading */
+pnb_status pnb__known_entropy_run(pnb__app *app, const pnb__known_opts *opts, pnb__result *r);
+
+#endif

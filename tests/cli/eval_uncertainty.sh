@@ -1,0 +1,168 @@
+#!/bin/bash
+# eval uncertainty against what is known: every figure again by its definition, from other files than
+# those it was made of; fields that are missing in part or altogether; controls; clusters.
+here=$(cd "$(dirname "$0")" && pwd)
+source "$here/common/lib.sh"
+cp "$here/common/ranks.py" .
+make_small
+want 0 data shapes --out foggy --n 150 --seed 3 --val-share 0.2 --test-share 0.4 --blur 0.6 --grey 0.3 -q
+want 0 embed -m model --images foggy/test -o i.safetensors -q
+want 0 embed -m model --texts foggy/test/captions.jsonl -o t.safetensors -q
+for set in i t; do
+    source=$([ $set = i ] && echo "--images foggy/test" || echo "--texts foggy/test/captions.jsonl")
+    # shellcheck disable=SC2086
+    want 0 embed -m model $source -o $set.jsonl -q
+done
+truth=foggy/truth/test.pairs
+known=(eval uncertainty --images i.safetensors --texts t.safetensors --truth $truth --entropy ambiguity.entropy_bits)
+want 0 "${known[@]}" --bootstrap 60 --json
+cp out known.json
+check "captions.jsonl counts the scenes of all splits" python3 - <<'END'
+import collections, json, math
+rows = {}
+for split in ("train", "val", "test"):
+    for line in open("foggy/%s/captions.jsonl" % split):
+        r = json.loads(line)
+        rows.setdefault(r["id"], []).append(r["entropy_bits"])
+fits = collections.Counter()
+for split in ("train", "val", "test"):
+    for line in open("foggy/truth/%s.pairs" % split):
+        fits[line.rstrip("\n").split("\t")[1]] += 1
+n_everywhere = 0
+for name, bits in rows.items():
+    assert len(set(bits)) == 1, name
+    if len(bits) == 3:  # the files of truth then have every scene
+        n_everywhere += 1
+        assert abs(bits[0] - math.log2(fits[name])) < 1e-4, name
+assert n_everywhere > 15
+END
+cat >again.py <<'END'
+import collections, json, math, re, sys
+from ranks import *
+got = json.load(open("known.json"))["known_entropy"]
+table = {(r["side"], r["level"], r["score"]): r for r in got["agreement"]}
+def trace(path):
+    return [sum(math.exp(v) for v in json.loads(line)["log_var"]) for line in open(path)]
+def look(side, level, name, known, score):
+    r = table.pop((side, level, name))
+    assert r["n"] == len(known)
+    flat = len(set(known)) == 1 or len(set(score)) == 1
+    if flat:
+        assert r["spearman"] is None and r["kendall"] is None
+        return
+    middle = sorted(known)
+    middle = (middle[(len(known) - 1) // 2] + middle[len(known) // 2]) / 2
+    high = [h > middle for h in known] if max(known) > middle else [h >= middle for h in known]
+    for key, want in (("spearman", spearman(known, score)), ("kendall", kendall(known, score)),
+                      ("auroc", auroc(high, score))):
+        assert abs(r[key] - want) < 6e-4, (side, level, name, key, r[key], want)
+        low, up = r[key + "_low"], r[key + "_high"]
+        assert low is None or low <= up and up - low < 1.8
+images = [json.loads(line) for line in open("i.ids.jsonl")]
+bits = [r["ambiguity"]["entropy_bits"] for r in images]
+u = trace("i.jsonl")
+look("pictures", "all", "uncertainty", bits, u)
+texts = [json.loads(line) for line in open("t.ids.jsonl")]
+fits = collections.Counter(line.rstrip("\n").split("\t")[1] for line in open("foggy/truth/test.pairs"))
+bits = [math.log2(fits[r["id"]]) for r in texts]
+words = [re.findall(r"\w+", r["text"].lower()) for r in texts]
+holds = collections.Counter(w for text in words for w in set(text))
+scores = {"uncertainty": trace("t.jsonl"), "fewer words": [-len(w) for w in words],
+          "common words": [sum(math.log(holds[w] / len(words)) for w in text) / len(text) for text in words]}
+for level in ("all", 0, 1, 2, 3):
+    rows = [i for i, r in enumerate(texts) if level in ("all", r["level"])]
+    for name, score in scores.items():
+        look("captions", level, name, [bits[i] for i in rows], [score[i] for i in rows])
+for name in ("smaller file", "flatter picture"):
+    assert table.pop(("pictures", "all", name))["n"] == len(images)
+assert not table, list(table)
+for r in got["agreement"]:
+    if r["score"] == "uncertainty":
+        assert r["lead"] is None
+        own = r["spearman"]
+    elif own is not None and r["spearman"] is not None:
+        assert abs(r["lead"] - (own - r["spearman"])) < 1.1e-3
+assert got["images"]["n_missing"] == 0 and got["texts"]["from"] == "truth"
+assert got["resampling"]["unit"].startswith("picture with")
+assert "of 60 pictures" in got["headline"].lower()
+END
+check "every figure by its definition" python3 again.py
+want 0 "${known[@]}" --bootstrap 60
+prints "Of 60 pictures the uncertainty follows what is known with Spearman"
+prints "lead"
+want 0 "${known[@]}" --bootstrap 60 --json -t 1
+check "one thread gives the same" cmp -s out known.json
+want 0 "${known[@]}" --bootstrap 60 --seed 1 --json
+check "another seed other intervals, the same figures" python3 -c '
+import json
+a, b = (json.load(open(p))["known_entropy"]["agreement"] for p in ("known.json", "out"))
+assert [r["spearman"] for r in a] == [r["spearman"] for r in b]
+assert [r["spearman_low"] for r in a] != [r["spearman_low"] for r in b]'
+want 0 "${known[@]}" --bootstrap 0 --json
+check "no resamples, no intervals" python3 -c '
+import json
+assert all(r["spearman_low"] is None and r["lead_high"] is None for r in json.load(open("out"))["known_entropy"]["agreement"])'
+
+# the untrained head, fields of captions, clusters by a field
+sed -E 's/$//; s/"level": ([0-9])/"level": \1, "kind": "k\1"/' t.ids.jsonl >k.ids.jsonl && cp t.safetensors k.safetensors
+want 0 eval uncertainty --texts k.safetensors --text-entropy entropy_bits --control-texts t.safetensors \
+    --cluster kind --bootstrap 40 --json
+check "beside the untrained head, in four clusters" python3 -c '
+import json
+k = json.load(open("out"))["known_entropy"]
+rows = {(r["level"], r["score"]): r for r in k["agreement"]}
+assert "images" not in k and k["texts"]["from"] == "entropy_bits" and "kind" in k["resampling"]["unit"]
+assert rows["all", "untrained head"]["spearman"] == rows["all", "uncertainty"]["spearman"]
+assert rows["all", "untrained head"]["lead"] == 0 and rows["all", "uncertainty"]["spearman_low"] is not None
+assert rows[0, "uncertainty"]["spearman_low"] is None  # one cluster'
+want 1 eval uncertainty --texts k.safetensors --text-entropy entropy_bits --cluster nobody
+says "--cluster nobody: row 0"
+
+# fields that are missing, in part and altogether; what is no number; points
+python3 - <<'END'
+import json
+for n, row in enumerate(map(json.loads, open("i.ids.jsonl"))):
+    if n < 50:
+        row["dose"] = n % 5
+    row["words"] = "many"
+    print(json.dumps(row), file=open("p.ids.jsonl", "a"))
+END
+cp i.safetensors p.safetensors
+want 0 eval uncertainty --images p.safetensors --texts t.safetensors --entropy dose --bootstrap 0 --json
+says "10 of 60 pictures have no \"dose\" and are left out"
+check "50 are left, and captions without truth are not measured" python3 -c '
+import json
+k = json.load(open("out"))["known_entropy"]
+assert k["images"]["n"] == 50 and k["images"]["n_missing"] == 10 and "texts" not in k'
+want 1 eval uncertainty --images i.safetensors --texts t.safetensors --entropy ambiguity.bits
+says "i.safetensors: no row has the field \"ambiguity.bits\"; the first row has"
+says "ambiguity {...}"
+want 1 eval uncertainty --images p.safetensors --texts t.safetensors --entropy words
+says "row 0: \"words\" is not a number"
+want 2 eval uncertainty --texts t.safetensors --entropy dose
+says "--entropy needs --images"
+want 2 eval uncertainty --texts t.safetensors --pictures foggy/test
+says "--entropy or --text-entropy"
+want 2 eval uncertainty --texts t.safetensors --text-entropy entropy_bits --pictures foggy/test
+says "--pictures goes with --entropy"
+want 1 "${known[@]}" --control-texts t.safetensors --control-images t.safetensors
+says "the set it controls"
+
+# pictures that are elsewhere
+mv foggy/test elsewhere
+want 0 "${known[@]}" --bootstrap 0 --json
+says "cannot be read again"
+check "the other figures are there" python3 -c '
+import json
+scores = {r["score"] for r in json.load(open("out"))["known_entropy"]["agreement"]}
+assert "smaller file" not in scores and "fewer words" in scores'
+want 0 "${known[@]}" --bootstrap 60 --pictures elsewhere --json
+check "as they were" cmp -s out known.json
+want 1 "${known[@]}" --pictures foggy/train
+says "foggy/train"
+want 0 eval uncertainty --images i.safetensors --texts t.safetensors --masked-images i.safetensors \
+    --masked-texts t.safetensors --control-images i.safetensors --control-texts t.safetensors \
+    --control-masked-images i.safetensors --control-masked-texts t.safetensors --json
+check "nothing is known without a field" test "$(grep -c known_entropy out)" -eq 0
+every_option eval uncertainty
+finish
