@@ -3,7 +3,8 @@
  *
  * What is known may be the entropy of a picture, a dose, or 1 for a row that is wrong. The scores
  * are an uncertainty and its controls: whoever claims that an uncertainty is right has to show that
- * it follows the truth better than a score that nobody would call an uncertainty.
+ * it follows the truth better than a score that nobody would call an uncertainty. Rows that were
+ * sampled together (captions of one picture) have one cluster label.
  * Definitions with their sources: docs/numerics.md#known-uncertainty. */
 #ifndef PENUMBRA_RANK_AGREEMENT_H
 #define PENUMBRA_RANK_AGREEMENT_H
