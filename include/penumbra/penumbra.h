@@ -16,6 +16,7 @@
 #include "penumbra/class_scores.h" /* F1, worst groups, averages of suites */
 #include "penumbra/classify.h"     /* zero-shot classes by prompts */
 #include "penumbra/coco.h"         /* COCO 1K and 5K, CxC and ECCV Caption in one table */
+#include "penumbra/corrupt.h"      /* copies of sets that were spoiled on purpose */
 #include "penumbra/ctx.h"          /* threads, device, log hook */
 #include "penumbra/dataset.h"      /* samples of folders, archives and tables; loading batches */
 #include "penumbra/distributions.h"    /* densities of the distributions */
@@ -50,6 +51,7 @@
 #include "penumbra/search.h"           /* exact search by a measure */
 #include "penumbra/selection.h"        /* which rows to label next */
 #include "penumbra/selective.h"        /* answering only where uncertainty is low */
+#include "penumbra/shift.h"            /* calibrations on other data than they were fitted on */
 #include "penumbra/statistics.h"       /* correlations, AUROC, average precision */
 #include "penumbra/synth.h"            /* data sets made here */
 #include "penumbra/tokenizer.h"        /* text to ids and back */

@@ -9,6 +9,7 @@
 #ifndef PENUMBRA_RANK_AGREEMENT_H
 #define PENUMBRA_RANK_AGREEMENT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -37,6 +38,8 @@ typedef struct pnb_known_rows {
     const double *known;
     const double *const *score; /* [n_scores][n] finite; the first is the one that matters */
     size_t n_scores;            /* at least 1; each costs as much as the first */
+    bool only_auroc; /* of known values that are 0 or 1 Spearman and tau say what AUROC says: they
+                      * are left out, NaN, at a third of the cost */
 } pnb_known_rows;
 
 /* What came out for one score. low and high are NaN with 0 resamples, fewer than two clusters, or

@@ -174,6 +174,18 @@ void pnb_label_matrix_reset(pnb_label_matrix *labels); /* frees; NULL is fine */
 pnb_status pnb_label_matrix_load(pnb_label_matrix *out, const char *path,
                                  const pnb_truth_rows *images, pnb_error *err);
 
+/* ---- what several people called a picture ---- */
+
+/* Entropy of the answers in bits, -sum p log2 p with p = counts / their sum, NaN where the file
+ * does not name the picture. The file has counts or probabilities, a place for each label: x.npy
+ * (rows, labels) in any number type, in row order x.csv, x.tsv  id, then a column for each label; a
+ * header row Shape   bits (images->n), the caller's Errors  IO, NOT_FOUND (the file; it names no
+ * row), FORMAT (a value below 0, a row of zeros, an id that stands twice, fewer than 2 labels),
+ * SHAPE (an npy with other rows), LIMIT, NOMEM Source  the form of CIFAR-10H, Peterson et al. 2019
+ */
+pnb_status pnb_label_entropy_load(double *bits, const char *path, const pnb_truth_rows *images,
+                                  pnb_error *err);
+
 #ifdef __cplusplus
 }
 #endif

@@ -140,11 +140,13 @@ says "ambiguity {...}"
 want 1 eval uncertainty --images p.safetensors --texts t.safetensors --entropy words
 says "row 0: \"words\" is not a number"
 want 2 eval uncertainty --texts t.safetensors --entropy dose
-says "--entropy needs --images"
+says "--entropy, --label-counts and --class-key need --images"
 want 2 eval uncertainty --texts t.safetensors --pictures foggy/test
-says "--entropy or --text-entropy"
+says "--pictures goes with --entropy, --label-counts or --class-key"
 want 2 eval uncertainty --texts t.safetensors --text-entropy entropy_bits --pictures foggy/test
-says "--pictures goes with --entropy"
+says "--pictures goes with --entropy, --label-counts or --class-key"
+want 2 eval uncertainty --texts t.safetensors --cluster id
+says "--cluster goes with"
 want 1 "${known[@]}" --control-texts t.safetensors --control-images t.safetensors
 says "the set it controls"
 
@@ -160,6 +162,70 @@ want 0 "${known[@]}" --bootstrap 60 --pictures elsewhere --json
 check "as they were" cmp -s out known.json
 want 1 "${known[@]}" --pictures foggy/train
 says "foggy/train"
+# labels of people, and errors of the nearest neighbour
+python3 - <<'END'
+import json
+names = [json.loads(line)["id"] for line in open("i.ids.jsonl")]
+with open("people.csv", "w") as f:
+    f.write("id,circle,square,star\n")
+    for i, name in enumerate(names[:45]):
+        f.write("%s,%d,%d,%d\n" % (name, 10 - i % 4, i % 4, i % 3))
+rows = [json.loads(line) for line in open("i.ids.jsonl")]
+with open("c.ids.jsonl", "w") as f:
+    for i, row in enumerate(rows):
+        row["class"] = ["one", "two", "three"][i % 3] if i < 50 else "alone" if i == 50 else None
+        f.write(json.dumps({k: v for k, v in row.items() if v is not None}) + "\n")
+END
+cp i.safetensors c.safetensors
+want 0 eval uncertainty --images i.safetensors --texts t.safetensors --label-counts people.csv --bootstrap 20 --json
+cp out people.json
+says "15 of 60 pictures have no \"label entropy\""
+want 0 eval uncertainty --images c.safetensors --texts t.safetensors --class-key class --bootstrap 30 --pictures elsewhere --json
+cp out nearest.json
+check "entropy of labels and R-AUROC by their definitions" python3 - <<'END'
+import json, math
+from ranks import *
+vectors = [json.loads(line) for line in open("i.jsonl")]
+u = [sum(math.exp(v) for v in r["log_var"]) for r in vectors]
+def bits(counts):
+    p = [c / sum(counts) for c in counts if c]
+    return -sum(x * math.log2(x) for x in p)
+h = [bits([10 - i % 4, i % 4, i % 3]) for i in range(45)]
+rows = {r["score"]: r for r in json.load(open("people.json"))["known_entropy"]["agreement"]}
+assert abs(rows["uncertainty"]["spearman"] - spearman(h, u[:45])) < 6e-4
+assert abs(rows["uncertainty"]["kendall"] - kendall(h, u[:45])) < 6e-4
+n = json.load(open("nearest.json"))["known_entropy"]["nearest"]
+names = [json.loads(line).get("class") for line in open("c.ids.jsonl")]
+known = [i for i, c in enumerate(names) if c]
+dot = lambda a, b: sum(x * y for x, y in zip(a["mean"], b["mean"]))
+wrong, score = [], []
+for i in known:
+    if names.count(names[i]) < 2:
+        continue
+    best = max((j for j in known if j != i), key=lambda j: dot(vectors[i], vectors[j]))
+    wrong.append(names[best] != names[i])
+    score.append(u[i])
+assert (n["n"], n["n_classless"], n["n_alone"]) == (50, 9, 1)
+assert abs(n["r_at_1"] - 1 + sum(wrong) / len(wrong)) < 1e-6
+first = n["scores"][0]
+assert first["score"] == "uncertainty" and abs(first["r_auroc"] - auroc(wrong, score)) < 6e-4
+assert first["r_auroc_low"] < first["r_auroc"] < first["r_auroc_high"]
+order = sorted(range(len(score)), key=lambda k: score[k])
+for row in n["accuracy_rejection"]:
+    if row["score"] == "uncertainty":
+        kept = order[:math.ceil(len(order) * (1 - row["rejected"]) - 1e-9)]
+        assert abs(row["accuracy"] - 1 + sum(wrong[k] for k in kept) / len(kept)) < 1e-4, row
+assert {r["score"] for r in n["scores"]} == {"uncertainty", "smaller file", "flatter picture"}
+END
+want 0 eval uncertainty --images c.safetensors --texts t.safetensors --class-key class --bootstrap 30 --pictures elsewhere
+prints "The nearest other picture is of the same class for"
+want 2 eval uncertainty --images i.safetensors --texts t.safetensors --label-counts people.csv --entropy dose
+says "--entropy or --label-counts"
+want 1 eval uncertainty --images i.safetensors --texts t.safetensors --class-key nobody
+says "no row has the field \"nobody\" of --class-key"
+want 1 eval uncertainty --images i.safetensors --texts t.safetensors --class-key id
+says "no two pictures are of one class"
+
 want 0 eval uncertainty --images i.safetensors --texts t.safetensors --masked-images i.safetensors \
     --masked-texts t.safetensors --control-images i.safetensors --control-texts t.safetensors \
     --control-masked-images i.safetensors --control-masked-texts t.safetensors --json

@@ -33,6 +33,13 @@ static const pnb__option uncertainty_options[] = {
     PNB__ROW_TEXT("text-entropy", AT(known.text_field), "FIELD",
                   "The same of the captions, in place of what --truth tells: entropy_bits of "
                   "captions.jsonl, which counts the pictures of all splits"),
+    PNB__ROW_FILE("label-counts", AT(known.label_counts), "FILE",
+                  "In place of --entropy the entropy of what people called each picture: counts or "
+                  "probabilities, a column for each label, as CIFAR-10H has them; .npy in row "
+                  "order, or .csv with the picture's id first"),
+    PNB__ROW_TEXT("class-key", AT(known.class_key), "FIELD",
+                  "Field of the pictures' ids file (class, label): adds the R-AUROC, whether "
+                  "uncertainty foretells that the nearest other picture is of another class"),
     PNB__ROW_FILE("pictures", AT(known.pictures), "DATA",
                   "Data set that the pictures are read from, for the controls of file size and "
                   "gradient; by default where their rows say they came from"),
@@ -49,15 +56,18 @@ static const pnb__option uncertainty_options[] = {
 static pnb_status run_known(pnb__app *app, const struct uncertainty_args *a, pnb__result *r)
 {
     pnb__known_opts known = a->known;
-    if (known.image_field == NULL && known.text_field == NULL) {
-        if (known.pictures != NULL || known.cluster != NULL)
-            return pnb__usage(app, "--pictures and --cluster go with --entropy or --text-entropy");
-        return PNB_OK;
-    }
-    if (known.image_field != NULL && a->model.images == NULL)
-        return pnb__usage(app, "--entropy needs --images");
-    if (known.pictures != NULL && known.image_field == NULL)
-        return pnb__usage(app, "--pictures goes with --entropy");
+    bool of_images = known.image_field != NULL || known.label_counts != NULL;
+    if (known.image_field != NULL && known.label_counts != NULL)
+        return pnb__usage(app, "--entropy or --label-counts, not both");
+    if ((of_images || known.class_key != NULL) && a->model.images == NULL)
+        return pnb__usage(app, "--entropy, --label-counts and --class-key need --images");
+    if (known.pictures != NULL && !of_images && known.class_key == NULL)
+        return pnb__usage(app, "--pictures goes with --entropy, --label-counts or --class-key");
+    if (!of_images && known.class_key == NULL && known.text_field == NULL)
+        return known.cluster != NULL
+                   ? pnb__usage(app, "--cluster goes with --entropy, --text-entropy, "
+                                     "--label-counts or --class-key")
+                   : PNB_OK;
     known.images = a->model.images;
     known.texts = a->model.texts;
     known.truth = a->model.truth;
@@ -101,7 +111,9 @@ static const pnb__command uncertainty = {
         "Spearman, Kendall's tau-b and the AUROC for rows known to be above the median, of all "
         "rows and by level, with 95% intervals over clusters. The same figures of controls stand "
         "beside them: the untrained head, few and common words, small files and flat pictures. An "
-        "uncertainty that does not lead them knows nothing that counting would not.",
+        "uncertainty that does not lead them knows nothing that counting would not. --class-key "
+        "asks the same of errors: the "
+        "R-AUROC of the URL benchmark, with the accuracy left as the most uncertain are rejected.",
     .examples = "penumbra eval uncertainty --texts texts.safetensors --images images.safetensors "
                 "--truth shapes/truth/test.pairs --masked-texts masked.safetensors\n"
                 "penumbra eval uncertainty --texts texts.safetensors --images images.safetensors "
@@ -112,6 +124,8 @@ static const pnb__command *const subs[] = {&pnb__cmd_eval_retrieval,
                                            &pnb__cmd_eval_compare,
                                            &pnb__cmd_eval_measures,
                                            &uncertainty,
+                                           &pnb__cmd_eval_noise,
+                                           &pnb__cmd_eval_shift,
                                            &pnb__cmd_eval_vqa,
                                            &pnb__cmd_eval_suite,
                                            NULL};

@@ -33,9 +33,9 @@ pnb_status pnb__carry_fields(pnb__buf *extra, const pnb_sample *sample, bool is_
     return status;
 }
 
-/* What records say of how ambiguous a sample is: `data shapes` writes the first two, a set whose
- * pictures were changed by a known amount the third. */
-static const char *const known_fields[] = {"ambiguity", "entropy_bits", "dose"};
+/* What records say of how ambiguous a sample is: `data shapes` writes the first two, `data corrupt`
+ * the others. */
+static const char *const known_fields[] = {"ambiguity", "entropy_bits", "dose", "swapped"};
 
 void pnb__append_known(pnb__buf *extra, const json_t *record)
 {

@@ -197,12 +197,18 @@ static void figures_on(const rank_job *job, const uint32_t *weight, int thread, 
     double *ranks = job->ranks + (size_t)thread * 2 * n;
     double *tree = job->tree + (size_t)thread * (n + 1);
     double total = run_weight(&job->known, weight, 0, n);
-    centred_ranks(&job->known, n, weight, total, ranks);
+    bool all = !job->rows->only_auroc;
+    if (all)
+        centred_ranks(&job->known, n, weight, total, ranks);
     for (size_t s = 0; s < job->rows->n_scores; s++, out += PNB_N_AGREEMENTS) {
-        centred_ranks(&job->score[s], n, weight, total, ranks + n);
-        out[PNB_AGREEMENT_SPEARMAN] = spearman(ranks, ranks + n, n, weight);
-        out[PNB_AGREEMENT_KENDALL] = kendall(&job->known, &job->score[s], n, weight, total, tree);
-        out[PNB_AGREEMENT_AUROC] = auroc(&job->score[s], job->is_high, n, weight);
+        const order *score = &job->score[s];
+        out[PNB_AGREEMENT_SPEARMAN] = out[PNB_AGREEMENT_KENDALL] = (double)NAN;
+        if (all) {
+            centred_ranks(score, n, weight, total, ranks + n);
+            out[PNB_AGREEMENT_SPEARMAN] = spearman(ranks, ranks + n, n, weight);
+            out[PNB_AGREEMENT_KENDALL] = kendall(&job->known, score, n, weight, total, tree);
+        }
+        out[PNB_AGREEMENT_AUROC] = auroc(score, job->is_high, n, weight);
     }
 }
 

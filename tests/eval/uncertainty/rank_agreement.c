@@ -31,7 +31,7 @@ static void world_make(world *w, uint64_t seed)
     }
     for (size_t s = 0; s < N_SCORES; s++)
         w->scores[s] = w->score[s];
-    w->rows = (pnb_known_rows){N, w->known, w->scores, N_SCORES};
+    w->rows = (pnb_known_rows){N, w->known, w->scores, N_SCORES, false};
 }
 
 /* ---- by definition ---- */
@@ -172,6 +172,28 @@ static void resamples_are_rows_written_out(void **state)
         }
 }
 
+/* Of 0 and 1 AUROC says all: the same as with the others, which are left out. */
+static void only_auroc(void **state)
+{
+    (void)state;
+    world w;
+    pnb_rank_agreement all[N_SCORES], one[N_SCORES];
+    world_make(&w, 6);
+    for (size_t i = 0; i < N; i++)
+        w.known[i] = w.known[i] > 2;
+    const pnb_bootstrap_opts boot = {.n_resamples = 50, .level = 0.95, .cluster = w.cluster};
+    assert_ok(pnb_rank_agreement_compute(NULL, &w.rows, &boot, all, err));
+    w.rows.only_auroc = true;
+    assert_ok(pnb_rank_agreement_compute(NULL, &w.rows, &boot, one, err));
+    for (size_t s = 0; s < N_SCORES; s++) {
+        const pnb_interval *a = &all[s].figure[PNB_AGREEMENT_AUROC],
+                           *b = &one[s].figure[PNB_AGREEMENT_AUROC];
+        assert_true(a->value == b->value && a->low == b->low && a->high == b->high);
+        assert_true(isnan(one[s].figure[PNB_AGREEMENT_KENDALL].value) &&
+                    isfinite(all[s].figure[PNB_AGREEMENT_KENDALL].low));
+    }
+}
+
 static void threads_do_not_matter(void **state)
 {
     (void)state;
@@ -221,7 +243,7 @@ static void count_covered(double r, bool with_clusters, double covered[3])
     static double x[ROWS], y[ROWS], noise[ROWS];
     static int64_t cluster[ROWS];
     const double *scores[] = {y, noise};
-    const pnb_known_rows rows = {ROWS, x, scores, 2};
+    const pnb_known_rows rows = {ROWS, x, scores, 2, false};
     double truth[] = {6 / M_PI * asin(r / 2), 2 / M_PI * asin(r), 6 / M_PI * asin(r / 2)};
     memset(covered, 0, 3 * sizeof *covered);
     for (uint64_t t = 0; t < TRIALS; t++) {
@@ -268,7 +290,7 @@ static void what_has_no_figure(void **state)
     const double flat[] = {2, 2, 2, 2}, rising[] = {1, 2, 3, 4}, binary[] = {0, 1, 1, 1},
                  rare[] = {0, 0, 0, 1}, nan[] = {0, NAN, 1, 2};
     const double *scores[] = {rising, flat};
-    pnb_known_rows rows = {4, flat, scores, 2};
+    pnb_known_rows rows = {4, flat, scores, 2, false};
     pnb_rank_agreement got[2];
     pnb_known_split split;
     assert_ok(pnb_rank_agreement_compute(NULL, &rows, NULL, got, err));
@@ -301,8 +323,11 @@ static void what_has_no_figure(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(figures_by_definition), cmocka_unit_test(resamples_are_rows_written_out),
-        cmocka_unit_test(threads_do_not_matter), cmocka_unit_test(intervals_hold),
+        cmocka_unit_test(figures_by_definition),
+        cmocka_unit_test(resamples_are_rows_written_out),
+        cmocka_unit_test(threads_do_not_matter),
+        cmocka_unit_test(intervals_hold),
+        cmocka_unit_test(only_auroc),
         cmocka_unit_test(what_has_no_figure),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

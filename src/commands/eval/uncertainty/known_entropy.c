@@ -14,6 +14,7 @@
 #include "commands/common/set_use.h"
 #include "commands/common/truth_units.h"
 #include "commands/eval/uncertainty/known_rows.h"
+#include "commands/eval/uncertainty/nearest.h"
 #include "penumbra/rank_agreement.h"
 #include "sets/settle.h"
 
@@ -32,6 +33,7 @@ typedef struct known_run {
     pnb__known_side side[2];
     bool is_measured[2];
     group_result group[2][N_GROUPS];
+    pnb__nearest nearest; /* n 0: not asked for */
     char unit[96];
 } known_run;
 
@@ -105,6 +107,11 @@ done:
 
 /* ---- clusters ---- */
 
+static bool is_looked_at(const pnb__known_opts *o, const known_run *run, int s)
+{
+    return run->is_measured[s] || (s == 0 && o->class_key != NULL);
+}
+
 static pnb_status clusters_by_field(const pnb__known_opts *o, known_run *run, pnb_error *err)
 {
     const char *const path[2] = {o->images, o->texts};
@@ -117,12 +124,12 @@ static pnb_status clusters_by_field(const pnb__known_opts *o, known_run *run, pn
     PNB_TRY(PNB_ALLOC_ZERO(names, n[0] + n[1], err));
     PNB_TRY(PNB_ALLOC(label, n[0] + n[1], err));
     for (int s = 0; s < 2; s++)
-        if (run->set[s] != NULL && run->is_measured[s])
+        if (run->set[s] != NULL && is_looked_at(o, run, s))
             PNB_TRY(
                 pnb__row_fields(run->set[s], path[s], o->cluster, names + (s > 0 ? n[0] : 0), err));
     PNB_TRY(pnb__label_names(names, n[0] + n[1], label, &n_labels, err));
     for (int s = 0; s < 2; s++)
-        for (size_t i = 0; run->is_measured[s] && i < n[s]; i++) {
+        for (size_t i = 0; is_looked_at(o, run, s) && i < n[s]; i++) {
             run->side[s].cluster[i] = label[(s > 0 ? n[0] : 0) + i];
             if (run->side[s].cluster[i] < 0)
                 PNB_TRY(pnb__fail(err, PNB_NOT_FOUND,
@@ -201,7 +208,7 @@ static pnb_status measure_group(pnb__app *app, const pnb__known_opts *o,
     for (size_t k = 0; k < PNB__MAX_KNOWN_SCORES; k++)
         if (g.score[k] != NULL)
             scores[n_scores++] = g.score[k];
-    const pnb_known_rows rows = {g.n, g.known, scores, n_scores};
+    const pnb_known_rows rows = {.n = g.n, .known = g.known, .score = scores, .n_scores = n_scores};
     PNB_TRY(pnb_known_split_of(g.known, g.n, &out->split, &app->err));
     PNB_TRY(pnb_rank_agreement_compute(app->ctx, &rows, &boot, found, &app->err));
     for (size_t k = 0, at = 0; k < PNB__MAX_KNOWN_SCORES; k++)
@@ -233,23 +240,49 @@ static pnb_status measure_side(pnb__app *app, const pnb__known_opts *o, known_ru
     return status;
 }
 
-static pnb_status prepare_side(pnb__app *app, const pnb__known_opts *o, known_run *run, int s)
+/* Fills known[]; the file of labels speaks of pictures alone. */
+static pnb_status find_known(pnb__app *app, const pnb__known_opts *o, known_run *run, int s)
 {
     pnb__known_side *side = &run->side[s];
-    const char *path = s == 0 ? o->images : o->texts;
     const char *field = s == 0 ? o->image_field : o->text_field;
-    pnb_status status;
-    if (field != NULL)
-        PNB_TRY(pnb__known_from_field(side, path, field, &app->err));
+    pnb_status status = PNB_OK;
+    if (s == 0 && o->label_counts != NULL)
+        status = pnb__known_from_labels(side, o->label_counts, &app->err);
+    else if (field != NULL)
+        status = pnb__known_from_field(side, s == 0 ? o->images : o->texts, field, &app->err);
     else
         pnb__known_from_truth(side, run->backward);
-    if (side->n_missing > 0)
+    if (status == PNB_OK && side->n_missing > 0)
         pnb__warn(app, "%zu of %zu %s have no \"%s\" and are left out", side->n_missing,
                   side->set->n, side_words[s], side->from);
-    PNB_TRY(add_uncertainty(side, run->control[s], s == 0 ? o->control_images : o->control_texts,
-                            &app->err));
-    status = s == 0 ? pnb__known_image_controls(app, side, o->pictures)
-                    : pnb__known_text_controls(side, &app->err);
+    return status;
+}
+
+static pnb_status find_scores(pnb__app *app, const pnb__known_opts *o, known_run *run, int s)
+{
+    pnb__known_side *side = &run->side[s];
+    const char *path = s == 0 ? o->control_images : o->control_texts;
+    pnb_status status = add_uncertainty(side, run->control[s], path, &app->err);
+    if (status != PNB_OK)
+        return status;
+    return s == 0 ? pnb__known_image_controls(app, side, o->pictures)
+                  : pnb__known_text_controls(side, &app->err);
+}
+
+static pnb_status measure_all(pnb__app *app, const pnb__known_opts *o, known_run *run)
+{
+    pnb_status status = PNB_OK;
+    for (int s = 0; s < 2; s++) {
+        if (run->is_measured[s])
+            PNB_TRY(find_known(app, o, run, s));
+        if (is_looked_at(o, run, s))
+            PNB_TRY(find_scores(app, o, run, s));
+        if (run->is_measured[s])
+            PNB_TRY(measure_side(app, o, run, s));
+    }
+    if (o->class_key != NULL)
+        status = pnb__nearest_measure(app, &run->side[0], o->images, o->class_key, o->n_resamples,
+                                      &run->nearest);
 done:
     return status;
 }
@@ -307,6 +340,8 @@ static void put_headline(const known_run *run, pnb__result *r)
     for (int s = 0; s < 2; s++)
         if (run->is_measured[s])
             put_side_words(run, s, &text);
+    if (run->nearest.n > 0)
+        pnb__nearest_words(&run->side[0], &run->nearest, &text);
     pnb__result_text(r, "headline", NULL, text.failed ? NULL : text.data);
     pnb__result_note(r, text.failed ? NULL : text.data);
     pnb__buf_reset(&text);
@@ -383,7 +418,10 @@ static void put_result(const pnb__known_opts *o, const known_run *run, pnb__resu
     pnb__result_int(r, "n_resamples", NULL, (int64_t)o->n_resamples);
     pnb__result_text(r, "unit", NULL, run->unit);
     pnb__result_end(r);
-    put_table(run, r);
+    if (run->is_measured[0] || run->is_measured[1])
+        put_table(run, r);
+    if (run->nearest.n > 0)
+        pnb__nearest_put(&run->side[0], &run->nearest, o->class_key, r);
     pnb__result_note(r, "");
     pnb__result_end(r);
 }
@@ -395,15 +433,11 @@ pnb_status pnb__known_entropy_run(pnb__app *app, const pnb__known_opts *opts, pn
     if (run == NULL)
         return pnb__fail_nomem(&app->err, sizeof *run);
     PNB_TRY(load_sets(app, opts, run));
-    run->is_measured[0] = opts->image_field != NULL;
-    run->is_measured[1] = run->set[1] != NULL && (opts->text_field != NULL || run->truth != NULL);
+    run->is_measured[0] = opts->image_field != NULL || opts->label_counts != NULL;
+    run->is_measured[1] = run->set[1] != NULL &&
+                          (opts->text_field != NULL || (run->truth != NULL && run->is_measured[0]));
     PNB_TRY(find_clusters(opts, run, &app->err));
-    for (int s = 0; s < 2; s++) {
-        if (!run->is_measured[s])
-            continue;
-        PNB_TRY(prepare_side(app, opts, run, s));
-        PNB_TRY(measure_side(app, opts, run, s));
-    }
+    PNB_TRY(measure_all(app, opts, run));
     put_result(opts, run, r);
 done:
     run_reset(run);

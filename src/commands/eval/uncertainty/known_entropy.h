@@ -12,10 +12,12 @@ typedef struct pnb__known_opts {
     const char *control_images, *control_texts; /* the same rows by an untrained head */
     const char *truth;
     pnb_truth_read_opts read;
-    const char *image_field; /* of the pictures' further fields; NULL: pictures are left out */
-    const char *text_field;  /* of the captions'; NULL: log2 of the pictures that a caption fits */
-    const char *pictures;    /* data set that the pictures are read from again */
-    const char *cluster;     /* field of the ids files; NULL: what the truth connects */
+    const char *image_field;  /* of the pictures' further fields; NULL: pictures are left out */
+    const char *text_field;   /* of the captions'; NULL: log2 of the pictures that a caption fits */
+    const char *label_counts; /* of the pictures, in place of a field: the entropy of labels */
+    const char *class_key;    /* field of the pictures: nearest neighbours (nearest.h) */
+    const char *pictures;     /* data set that the pictures are read from again */
+    const char *cluster;      /* field of the ids files; NULL: what the truth connects */
     size_t n_resamples;
 } pnb__known_opts;
 

@@ -106,6 +106,18 @@ pnb_status pnb__known_from_field(pnb__known_side *side, const char *path, const 
     return status;
 }
 
+/* ---- labels of people ---- */
+
+pnb_status pnb__known_from_labels(pnb__known_side *side, const char *path, pnb_error *err)
+{
+    const pnb_truth_rows rows = pnb_truth_rows_of(side->set);
+    pnb_status status = pnb_label_entropy_load(side->known, path, &rows, err);
+    snprintf(side->from, sizeof side->from, "label entropy");
+    for (size_t i = 0; status == PNB_OK && i < side->set->n; i++)
+        side->n_missing += isnan(side->known[i]) ? 1 : 0;
+    return status;
+}
+
 /* ---- the truth ---- */
 
 void pnb__known_from_truth(pnb__known_side *side, const pnb_truth *backward)

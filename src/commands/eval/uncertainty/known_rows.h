@@ -32,6 +32,9 @@ void pnb__known_side_reset(pnb__known_side *side);
  */
 pnb_status pnb__known_from_field(pnb__known_side *side, const char *path, const char *field,
                                  pnb_error *err);
+/* known[] from a file of label counts (pnb_label_entropy_load); rows it does not name are counted.
+ */
+pnb_status pnb__known_from_labels(pnb__known_side *side, const char *path, pnb_error *err);
 /* known[t] = log2 of the number of pictures that caption t fits, of `backward` (captions to
  * pictures); captions that fit none are counted as missing. */
 void pnb__known_from_truth(pnb__known_side *side, const pnb_truth *backward);
