@@ -13,6 +13,8 @@ pkg_check_modules(UTF8PROC REQUIRED IMPORTED_TARGET libutf8proc)
 pkg_check_modules(GIF IMPORTED_TARGET libgif)
 pkg_check_modules(TIFF IMPORTED_TARGET libtiff-4>=4.5)
 pkg_check_modules(HEIF IMPORTED_TARGET libheif>=1.15) # its header: the library is opened when needed
+pkg_check_modules(RSVG librsvg-2.0>=2.52) # headers again, of both
+pkg_check_modules(XML libxml-2.0)
 pkg_check_modules(FREETYPE IMPORTED_TARGET freetype2)
 pkg_check_modules(HARFBUZZ IMPORTED_TARGET harfbuzz)
 
@@ -82,6 +84,18 @@ if(HEIF_FOUND)
     string(APPEND PNB_PICTURE_LIBS " -ldl")
 else()
     message(STATUS "libheif missing (libheif-dev): built without AVIF and HEIC pictures")
+endif()
+
+if(RSVG_FOUND AND XML_FOUND)
+    target_include_directories(pnb_media SYSTEM INTERFACE ${RSVG_INCLUDE_DIRS} ${XML_INCLUDE_DIRS})
+    target_link_libraries(pnb_media INTERFACE ${CMAKE_DL_LIBS})
+    target_compile_definitions(pnb_media INTERFACE PNB_HAVE_RSVG)
+    if(NOT HEIF_FOUND)
+        string(APPEND PNB_PICTURE_LIBS " -ldl")
+    endif()
+else()
+    message(STATUS "librsvg 2.52 or libxml2 missing (librsvg2-dev libxml2-dev): built without "
+                   "`penumbra data clipart`, `data stamps` and `data mixed`")
 endif()
 
 add_library(pnb_fonts INTERFACE)

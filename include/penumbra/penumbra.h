@@ -16,6 +16,7 @@
 #include "penumbra/class_scores.h" /* F1, worst groups, averages of suites */
 #include "penumbra/classify.h"     /* zero-shot classes by prompts */
 #include "penumbra/coco.h"         /* COCO 1K and 5K, CxC and ECCV Caption in one table */
+#include "penumbra/collections.h"  /* data sets of real pictures */
 #include "penumbra/corrupt.h"      /* copies of sets that were spoiled on purpose */
 #include "penumbra/ctx.h"          /* threads, device, log hook */
 #include "penumbra/dataset.h"      /* samples of folders, archives and tables; loading batches */

@@ -42,7 +42,8 @@ extern const pnb__command pnb__cmd_duplicates, pnb__cmd_outliers, pnb__cmd_selec
 extern const pnb__command pnb__cmd_eval_retrieval, pnb__cmd_eval_compare, pnb__cmd_eval_measures,
     pnb__cmd_eval_vqa, pnb__cmd_eval_suite, pnb__cmd_eval_noise, pnb__cmd_eval_shift;
 extern const pnb__command pnb__cmd_tokenizer_encode, pnb__cmd_tokenizer_decode;
-extern const pnb__command pnb__cmd_data_chains, pnb__cmd_data_ambiguous, pnb__cmd_data_corrupt;
+extern const pnb__command pnb__cmd_data_chains, pnb__cmd_data_ambiguous, pnb__cmd_data_clipart;
+extern const pnb__command pnb__cmd_data_stamps, pnb__cmd_data_mixed, pnb__cmd_data_corrupt;
 extern const pnb__command pnb__cmd_adapt_compare;
 extern const pnb__command pnb__cmd_adapt_active;
 

@@ -22,20 +22,41 @@ echo 0
 END
 chmod +x "$dir"/bin/*
 
-# install_deps MISSING: runs the script with the pretended tools; the calls are in $dir/log.
+# install_deps MISSING [ARGUMENT...]: runs the script with the pretended tools; the calls are in
+# $dir/log.
 install_deps() {
+    local missing=$1
+    shift
     : >"$dir/log"
-    PATH=$dir/bin:$PATH PRETEND_LOG=$dir/log PRETEND_MISSING=$1 \
-        "$PNB_SOURCE_DIR/tools/install-deps" >"$dir/said" || bad "install-deps failed"
+    PATH=$dir/bin:$PATH PRETEND_LOG=$dir/log PRETEND_MISSING=$missing \
+        "$PNB_SOURCE_DIR/tools/install-deps" "$@" >"$dir/said" 2>&1
 }
+wants() { install_deps "$@" || bad "install-deps ${*:2} failed: $(cat "$dir/said")"; }
 
-install_deps ""
+wants ""
 [ -s "$dir/log" ] && bad "apt-get was called with nothing missing: $(cat "$dir/log")"
 
-install_deps "libspng-dev libcmocka-dev"
+wants "libspng-dev libcmocka-dev"
 grep -q '^apt-get update' "$dir/log" || bad "no apt-get update before installing"
 grep -q '^apt-get install .*libspng-dev' "$dir/log" || bad "libspng-dev was not installed"
 grep -q '^apt-get install .*libcmocka-dev' "$dir/log" || bad "libcmocka-dev was not installed"
 grep -q '^apt-get install .*zlib1g-dev' "$dir/log" && bad "zlib1g-dev was there and was installed"
 grep -q libspng-dev "$dir/said" || bad "it does not say what it installs"
+
+# Pictures are installed only when asked for, and nothing else then.
+all="openclipart-svg openclipart-png tuxpaint-stamps-default libspng-dev"
+wants "openclipart-svg openclipart-png tuxpaint-stamps-default"
+[ -s "$dir/log" ] && bad "pictures were installed unasked: $(cat "$dir/log")"
+wants "$all" --data clipart
+grep -q '^apt-get install .*openclipart-svg openclipart-png$' "$dir/log" || bad "--data clipart: $(cat "$dir/log")"
+wants "$all" --data stamps
+grep -q '^apt-get install .* tuxpaint-stamps-default$' "$dir/log" || bad "--data stamps: $(cat "$dir/log")"
+wants "$all" --data mixed
+grep -q 'openclipart-png tuxpaint-stamps-default$' "$dir/log" || bad "--data mixed: $(cat "$dir/log")"
+for wrong in "--data faces" "--data" "--pictures" "--data clipart stamps"; do
+    # shellcheck disable=SC2086  # the arguments are words
+    install_deps "$all" $wrong && bad "install-deps $wrong ran"
+    grep -q 'clipart, stamps, mixed' "$dir/said" || bad "install-deps $wrong does not name the sets"
+    [ -s "$dir/log" ] && bad "install-deps $wrong called apt-get"
+done
 finish

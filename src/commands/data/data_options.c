@@ -118,12 +118,20 @@ static const pnb__command emoji = {
     .defaults = emoji_defaults,
     PNB__RUNS(emoji_options, struct emoji_args, run_emoji)};
 
-static const pnb__command *const subs[] = {
-    &shapes, &emoji, &pnb__cmd_data_chains, &pnb__cmd_data_ambiguous, &pnb__cmd_data_corrupt, NULL};
+static const pnb__command *const subs[] = {&shapes,
+                                           &emoji,
+                                           &pnb__cmd_data_clipart,
+                                           &pnb__cmd_data_stamps,
+                                           &pnb__cmd_data_mixed,
+                                           &pnb__cmd_data_chains,
+                                           &pnb__cmd_data_ambiguous,
+                                           &pnb__cmd_data_corrupt,
+                                           NULL};
 const pnb__command pnb__cmd_data = {
     .name = "data",
     .summary = "make an image-caption data set without a download",
-    .about = "Shapes and emoji write {train,val,test}/NNNNN.tar with KEY.png and KEY.json, "
+    .about = "Shapes, emoji, clipart, stamps and mixed write {train,val,test}/NNNNN.tar with "
+             "KEY.png and KEY.json, "
              "captions.jsonl and images.jsonl beside them, and truth/SPLIT.pairs with every "
              "picture-caption pair that is true. ambiguous writes embedding sets, corrupt a copy "
              "of any set that is spoiled by a known amount.",

@@ -6,6 +6,11 @@
 #include "penumbra/image.h"
 #include "penumbra/synth.h"
 
+/* Where Debian installs what the set is made of. */
+#define PNB__EMOJI_FONT "/usr/share/fonts/truetype/noto/NotoColorEmoji.ttf"
+#define PNB__EMOJI_LIST "/usr/share/unicode/emoji/emoji-test.txt"
+#define PNB__EMOJI_CLDR "/usr/share/unicode/cldr/common"
+
 enum { PNB__EMOJI_MAX_POINTS = 16, PNB__EMOJI_MAX_WORDS = 48 };
 
 /* One fully-qualified sequence. Texts live in the list's arena. */

@@ -24,10 +24,6 @@ static const char *const TEMPLATES[] = {"a picture of {c}", "an emoji of {c}",
                                         "an icon showing {c}", "a small drawing of {c}",
                                         "{c} as an emoji"};
 
-static const char DEFAULT_FONT[] = "/usr/share/fonts/truetype/noto/NotoColorEmoji.ttf";
-static const char DEFAULT_LIST[] = "/usr/share/unicode/emoji/emoji-test.txt";
-static const char DEFAULT_CLDR[] = "/usr/share/unicode/cldr/common";
-
 /* A caption of one picture; sorted, equal ones stand together and form one caption of the set. */
 typedef struct text_ref {
     const char *text;
@@ -339,8 +335,8 @@ static pnb_status write_lists(const emoji_set *s, int which, const pnb__synth_ou
             continue;
         /* of the whole set: what a caption leaves open is the same in every split */
         size_t n_true = mark_true(s, begin, end, is_true);
-        texts[n++] =
-            (pnb__synth_text){s->ids[ref->text_index], ref->text, ref->level, log2((double)n_true)};
+        texts[n++] = (pnb__synth_text){s->ids[ref->text_index], ref->text, ref->level,
+                                       log2((double)n_true), NULL};
         for (size_t i = 0; i < s->list.n; i++)
             if (is_true[i] && s->list.items[i].split == which)
                 fprintf(file.file, "%s\t%s\n", s->list.items[i].key, s->ids[ref->text_index]);
@@ -455,9 +451,9 @@ pnb_status pnb_synth_emoji(const pnb_ctx *ctx, const pnb_emoji_opts *opts, const
     emoji_set set = {.opts = &o};
     pnb_status status = PNB_OK;
     (void)ctx;
-    o.font = o.font ? o.font : DEFAULT_FONT;
-    o.emoji_test = o.emoji_test ? o.emoji_test : DEFAULT_LIST;
-    o.cldr_common = o.cldr_common ? o.cldr_common : DEFAULT_CLDR;
+    o.font = o.font ? o.font : PNB__EMOJI_FONT;
+    o.emoji_test = o.emoji_test ? o.emoji_test : PNB__EMOJI_LIST;
+    o.cldr_common = o.cldr_common ? o.cldr_common : PNB__EMOJI_CLDR;
     if ((o.size != 64 && o.size != 128) || o.shard_size < 1)
         return pnb__fail(err, PNB_ARG, "emoji: size %d and shards of %zu, wanted 64 or 128 and 1..",
                          o.size, o.shard_size);

@@ -341,7 +341,7 @@ static pnb_status write_texts(const pnb__shapes_set *s, const uint64_t *packed, 
         pnb__query_id(packed[k], room[k].id);
         while (s->texts[c] != packed[k])
             c++;
-        texts[k] = (pnb__synth_text){room[k].id, room[k].text, q.level, text_entropy(s, c)};
+        texts[k] = (pnb__synth_text){room[k].id, room[k].text, q.level, text_entropy(s, c), NULL};
     }
     if (status == PNB_OK)
         status = pnb__split_texts(split, texts, n, err);

@@ -303,8 +303,9 @@ pnb_status pnb__split_add(pnb__synth_split *s, const pnb__synth_item *item, pnb_
     PNB_TRY(add_member(s, item->key, "json", item->json, strlen(item->json), err));
     pnb__json_put(&s->images, "{\"id\": %s", item->key);
     pnb__buf_printf(&s->images, ", \"shard\": \"%05zu.tar\"", s->n_shards);
-    pnb__json_put(&s->images, ", \"name\": %s, \"group\": %s, \"subgroup\": %s}\n", item->name,
+    pnb__json_put(&s->images, ", \"name\": %s, \"group\": %s, \"subgroup\": %s", item->name,
                   item->group, item->subgroup);
+    pnb__buf_printf(&s->images, "%s}\n", item->more != NULL ? item->more : "");
     s->n_items++;
     if (++s->n_in_shard == s->shard_size)
         PNB_TRY(end_shard(s, err));
@@ -356,7 +357,7 @@ pnb_status pnb__split_texts(const pnb__synth_split *s, const pnb__synth_text *te
                       texts[i].text);
         if (isfinite(texts[i].entropy_bits))
             pnb__buf_printf(&b, ", \"entropy_bits\": %.5f", texts[i].entropy_bits);
-        pnb__buf_puts(&b, "}\n");
+        pnb__buf_printf(&b, "%s}\n", texts[i].more != NULL ? texts[i].more : "");
     }
     pnb_status status = write_into(s->dir, "captions.jsonl", &b, err);
     pnb__buf_reset(&b);

@@ -26,6 +26,7 @@ void pnb__synth_abort(pnb__synth_out *out);
 /* One picture with everything that belongs to it. `png2` may be NULL. */
 typedef struct pnb__synth_item {
     const char *key, *name, *group, *subgroup;
+    const char *more; /* ends its line of images.jsonl, ", \"style\": ..."; may be NULL */
     const char *json;
     const unsigned char *png, *png2;
     size_t n_png, n_png2;
@@ -52,6 +53,7 @@ typedef struct pnb__synth_text {
     const char *id, *text;
     int level;
     double entropy_bits; /* log2 of the number of pictures of the set it is true of; NaN unknown */
+    const char *more;    /* ends its line of captions.jsonl; may be NULL */
 } pnb__synth_text;
 pnb_status pnb__split_texts(const pnb__synth_split *s, const pnb__synth_text *texts, size_t n,
                             pnb_error *err);

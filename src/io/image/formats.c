@@ -156,6 +156,9 @@ const char *pnb_image_formats_missing(void)
 #ifndef PNB_HAVE_HEIF
            "AVIF, HEIC (built without libheif: libheif-dev) "
 #endif
+#ifndef PNB_HAVE_RSVG
+           "SVG of `data clipart` (built without librsvg: librsvg2-dev libxml2-dev) "
+#endif
         ;
 }
 
