@@ -16,7 +16,7 @@
 #include "io/svg/svg_facts.h"
 
 static const char DEFAULT_ROOT[] = "/usr/share/openclipart";
-static const char INSTALL[] = "tools/install-deps --data clipart";
+static const char INSTALL[] = "`tools/install-deps --data clipart`";
 enum { FOREIGN_TITLES = 3, FOREIGN_SHARE = 30 };
 
 /* What is read of a drawing before it is known who else has its title. */

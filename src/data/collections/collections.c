@@ -38,9 +38,9 @@ static pnb_status check_opts(pnb_collection_kind kind, const pnb_collection_opts
                          KINDS[kind], o->near);
     if (kind == PNB_COLLECTION_MIXED && strcmp(o->language, "en") != 0)
         return pnb__fail(err, PNB_ARG,
-                         "mixed: only stamps have a sentence in '%s'; data stamps "
-                         "--language writes it",
-                         o->language);
+                         "mixed: only stamps have a sentence in '%s'; `data stamps "
+                         "--language %s` writes it",
+                         o->language, o->language);
     return PNB_OK;
 }
 

@@ -184,7 +184,7 @@ pnb_status pnb__stamps_read(pnb__collection *c, pnb_error *err)
     if (!pnb__path_is_dir(root))
         PNB_TRY(pnb__fail(err, PNB_NOT_FOUND,
                           "%s does not exist: the stamps of Tux Paint are not there; run "
-                          "tools/install-deps --data stamps",
+                          "`tools/install-deps --data stamps`",
                           root));
     PNB_TRY(pnb__collection_files_find(&r.files, root, &c->stats->n_broken_links, err));
     for (size_t i = 0; i < r.files.n; i++) {
