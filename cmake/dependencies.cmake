@@ -1,6 +1,7 @@
 # Libraries from the system, as imported targets. `tools/install-deps` installs them on Debian.
 find_package(PkgConfig REQUIRED)
 find_package(OpenMP REQUIRED COMPONENTS C)
+find_package(Threads REQUIRED)
 
 pkg_check_modules(OPENBLAS openblas) # only a hint where to look
 pkg_check_modules(LAPACKE REQUIRED IMPORTED_TARGET lapacke)
@@ -18,7 +19,7 @@ pkg_check_modules(XML libxml-2.0)
 pkg_check_modules(FREETYPE IMPORTED_TARGET freetype2)
 pkg_check_modules(HARFBUZZ IMPORTED_TARGET harfbuzz)
 
-# Debian's `openblas` may be the pthread build, whose threads fight OpenMP's for the cores. The
+# Debian's `openblas` may be the pthread build, whose threads fight ours for the cores. The
 # OpenMP build lives in a folder of its own, also when the alternatives system prefers another one.
 find_library(PNB_OPENBLAS NAMES openblas
              HINTS /usr/lib/${CMAKE_LIBRARY_ARCHITECTURE}/openblas-openmp ${OPENBLAS_LIBRARY_DIRS})

@@ -6,7 +6,7 @@ set(PNB_ROWS "base" "kernels" "tensor" "io prob" "tokenizer sets nn" "index mode
              "adapt eval" "encode report" "program" "commands")
 
 # Libraries from outside that a room may use, beside those of the rooms below it.
-set(PNB_EXTERN_base OpenMP::OpenMP_C m)
+set(PNB_EXTERN_base OpenMP::OpenMP_C Threads::Threads m)
 set(PNB_EXTERN_kernels pnb_blas)
 set(PNB_EXTERN_io pnb_media)
 set(PNB_EXTERN_data pnb_fonts)

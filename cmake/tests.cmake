@@ -2,19 +2,12 @@
 pkg_check_modules(CMOCKA REQUIRED IMPORTED_TARGET cmocka)
 
 # ASan's options are in src/base/alloc.c, so that a program started by hand has them too.
-# Passive waiting, because several tests run at once and a spinning thread takes another's core.
-set(PNB_TEST_ENVIRONMENT "UBSAN_OPTIONS=print_stacktrace=1" "OMP_WAIT_POLICY=passive")
+set(PNB_TEST_ENVIRONMENT "UBSAN_OPTIONS=print_stacktrace=1")
 
 if(PNB_TSAN)
     # allocator_may_return_null: absurd sizes give NULL as from malloc, which is what is tested.
     # PNB_NO_FILE_LIMIT: the runtime cannot start under `ulimit -f 1`, so scripts leave that out.
-    # archer tells ThreadSanitizer what OpenMP's barriers order; without it every loop is a "race".
-    file(GLOB archer /usr/lib/llvm-*/lib/libarcher.so)
-    if(NOT archer)
-        message(FATAL_ERROR "PNB_TSAN needs libarcher.so: apt-get install libomp-dev")
-    endif()
-    list(GET archer -1 archer)
-    list(APPEND PNB_TEST_ENVIRONMENT OMP_TOOL_LIBRARIES=${archer}
+    list(APPEND PNB_TEST_ENVIRONMENT
          TSAN_OPTIONS=ignore_noninstrumented_modules=1:allocator_may_return_null=1
          PNB_NO_FILE_LIMIT=1)
 endif()

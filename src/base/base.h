@@ -213,11 +213,22 @@ double pnb__rng_normal(pnb__rng *r);              /* N(0, 1) */
 void pnb__rng_shuffle(pnb__rng *r, uint32_t *items, size_t n);
 uint64_t pnb__hash_bytes(const void *data, size_t n, uint64_t seed); /* not cryptographic */
 
-/* ---- parallel.c ---- The process's one thread pool (OpenMP). Static chunks: same split each time.
+/* ---- parallel.c ---- Loops over the process's one thread pool. Chunks: same split each time.
  * `thread` numbers the chunk, from 0 to below n_threads: no two calls that run at once share it. */
 typedef void (*pnb__range_fn)(void *user, size_t begin, size_t end, int thread);
 void pnb__parallel_for(const pnb_ctx *ctx, size_t n, size_t min_chunk, pnb__range_fn fn,
                        void *user);
+/* n pieces, each for whichever thread comes first; results must not depend on that. `thread` is as
+ * above; where one thread does it all it is called once, for all pieces. */
+void pnb__parallel_pieces(const pnb_ctx *ctx, size_t n, pnb__range_fn fn, void *user);
+
+/* ---- n_processors.c ---- */
+/* Processors this process may use: its affinity, and what a control group (a container) lets it
+ * have of them, rounded up. At least 1. */
+int pnb__n_processors(void);
+/* The group's part alone: `groups` is /proc/self/cgroup or a file like it, the hierarchy is mounted
+ * under `root`. INT_MAX: no limit. */
+int pnb__cgroup_processors(const char *groups, const char *root);
 
 /* ---- ctx.c ---- */
 struct pnb__kernels;

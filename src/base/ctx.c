@@ -1,10 +1,9 @@
 /* The context: what one user of the library chose, resolved against this machine once.
  *
  * Nothing reads the environment: OMP_NUM_THREADS and the like are the program's to interpret. The
- * default thread count is the number of cores this process may run on. The instruction set is a
+ * default thread count is the number of cores this process may use. The instruction set is a
  * ceiling for src/kernels/cpu; asking for one the machine lacks is an error, not a silent fallback,
  * because tests ask for it to cover that code. */
-#include <omp.h>
 #include <time.h>
 
 #if defined(__x86_64__)
@@ -87,7 +86,7 @@ pnb_status pnb_ctx_create(pnb_ctx **out, const pnb_ctx_opts *opts, pnb_error *er
     pnb_ctx *ctx = pnb__alloc_zero(1, sizeof *ctx);
     if (ctx == NULL)
         return pnb__fail_nomem(err, sizeof *ctx);
-    ctx->n_threads = chosen.n_threads > 0 ? chosen.n_threads : omp_get_num_procs();
+    ctx->n_threads = chosen.n_threads > 0 ? chosen.n_threads : pnb__n_processors();
     ctx->device = chosen.device;
     ctx->batch_invariant = chosen.batch_invariant;
     ctx->isa = isa;

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include <string.h>
+#include <time.h>
 
 #include "base/base.h"
 
@@ -91,6 +92,55 @@ static void small_work_stays_on_one_thread(void **state)
     assert_int_equal(s.end[0], 100);
 }
 
+typedef struct pieces {
+    int n_visits[N_ITEMS], n_of_thread[MAX_CHUNKS];
+    int slow_thread; /* who did piece 0, which takes long where is_slow */
+    bool is_slow;
+} pieces;
+
+static void record_piece(void *user, size_t begin, size_t end, int thread)
+{
+    pieces *p = user;
+    for (size_t i = begin; i < end; i++) {
+        p->n_visits[i]++;
+        p->n_of_thread[thread]++; /* no two at once share a number: TSan would tell */
+        if (i == 0)
+            p->slow_thread = thread;
+        if (i == 0 && p->is_slow)
+            nanosleep(&(struct timespec){0, 500000000}, NULL);
+    }
+}
+
+static void pieces_cover_once(void **state)
+{
+    (void)state;
+    for (int n_threads = 1; n_threads <= 9; n_threads += 4) {
+        struct pnb_ctx ctx = {.n_threads = n_threads};
+        for (size_t n = 0; n <= N_ITEMS; n += 125) {
+            pieces p;
+            memset(&p, 0, sizeof p);
+            pnb__parallel_pieces(&ctx, n, record_piece, &p);
+            for (size_t i = 0; i < N_ITEMS; i++)
+                assert_int_equal(p.n_visits[i], i < n);
+            for (int t = n_threads; t < MAX_CHUNKS; t++)
+                assert_int_equal(p.n_of_thread[t], 0);
+        }
+    }
+}
+
+/* Nobody has a share of his own: whoever is not held up does the rest. */
+static void pieces_go_round_the_slow(void **state)
+{
+    (void)state;
+    struct pnb_ctx ctx = {.n_threads = 2};
+    pieces p;
+    memset(&p, 0, sizeof p);
+    p.is_slow = true;
+    pnb__parallel_pieces(&ctx, 10, record_piece, &p);
+    assert_int_equal(p.n_of_thread[p.slow_thread], 1);
+    assert_int_equal(p.n_of_thread[1 - p.slow_thread], 9);
+}
+
 typedef struct nested {
     const pnb_ctx *ctx;
     split inner[2];
@@ -125,6 +175,8 @@ int main(void)
         cmocka_unit_test(chunks_differ_by_one_at_most),
         cmocka_unit_test(small_work_stays_on_one_thread),
         cmocka_unit_test(nested_loops_run_inline),
+        cmocka_unit_test(pieces_cover_once),
+        cmocka_unit_test(pieces_go_round_the_slow),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,6 +12,11 @@ void pnb__cpu_overwrite_i8_avx2(pnb__kernels *k);
 void pnb__cpu_overwrite_i8_avx512(pnb__kernels *k); /* needs VNNI */
 
 /* Products by OpenBLAS, the epilogue by plain loops: gemm slots where no tile code is faster. */
+/* Around calls of OpenBLAS: it uses the calling thread only. What the first returns is handed to
+ * the second. */
+int pnb__blas_alone(void);
+void pnb__blas_together(int before);
+
 void pnb__cpu_gemm_blas_f32(const pnb_ctx *ctx, const pnb__gemm_args *g);
 void pnb__cpu_gemm_blas_f64(const pnb_ctx *ctx, const pnb__gemm_args *g);
 /* Only where pnb__cpu_has_bf16. */

@@ -2,7 +2,6 @@
  * The loops around the library's product (blocks, epilogue) are in gemm_blas.inc, which is compiled
  * once a type; this file only names the type and the function. */
 #include <cblas.h>
-#include <omp.h>
 #include <string.h>
 
 #include "kernels/cpu/cpu.h"

@@ -7,7 +7,6 @@
  * OpenBLAS runs on one thread in every call, so that results depend on no other thread. */
 #include <cblas.h>
 #include <math.h>
-#include <omp.h>
 #include <string.h>
 
 #include "kernels/cpu/cpu.h"
@@ -64,15 +63,35 @@ bool pnb__cpu_cholesky_f64(const pnb_ctx *ctx, size_t n, const void *a, void *l)
     (void)ctx;
     double *out = l;
     const double *in = a;
-    int before = omp_get_max_threads();
+    int before = pnb__blas_alone();
     for (size_t i = 0; i < n; i++) {
         memmove(out + i * n, in + i * n, (i + 1) * sizeof *out);
         memset(out + i * n + i + 1, 0, (n - i - 1) * sizeof *out);
     }
-    omp_set_num_threads(1);
     bool is_positive = factor(out, n);
-    omp_set_num_threads(before);
+    pnb__blas_together(before);
     return is_positive;
+}
+
+typedef struct solve {
+    size_t n, m, width;
+    bool transpose;
+    const double *l;
+    double *x;
+} solve;
+
+static void solve_columns(void *user, size_t begin, size_t end, int thread)
+{
+    const solve *s = user;
+    int before = pnb__blas_alone();
+    (void)thread;
+    for (size_t task = begin; task < end; task++) {
+        size_t first = task * s->width;
+        cblas_dtrsm(CblasRowMajor, CblasLeft, CblasLower, s->transpose ? CblasTrans : CblasNoTrans,
+                    CblasNonUnit, to_int(s->n), to_int(PNB_MIN(s->width, s->m - first)), 1, s->l,
+                    to_int(s->n), s->x + first, to_int(s->m));
+    }
+    pnb__blas_together(before);
 }
 
 void pnb__cpu_tri_solve_f64(const pnb_ctx *ctx, size_t n, size_t m, bool transpose, const void *l,
@@ -84,13 +103,6 @@ void pnb__cpu_tri_solve_f64(const pnb_ctx *ctx, size_t n, size_t m, bool transpo
         memcpy(x, b, n * m * sizeof(double));
     size_t n_threads = ctx ? (size_t)ctx->n_threads : 1;
     size_t width = (double)n * (double)n * (double)m < 200000 ? m : (m + n_threads - 1) / n_threads;
-    size_t n_tasks = (m + width - 1) / width;
-#pragma omp parallel for schedule(static) num_threads(to_int(n_tasks))
-    for (size_t task = 0; task < n_tasks; task++) {
-        omp_set_num_threads(1); /* of this region's task only: OpenBLAS asks for it */
-        size_t first = task * width;
-        cblas_dtrsm(CblasRowMajor, CblasLeft, CblasLower, transpose ? CblasTrans : CblasNoTrans,
-                    CblasNonUnit, to_int(n), to_int(PNB_MIN(width, m - first)), 1, l, to_int(n),
-                    (double *)x + first, to_int(m));
-    }
+    solve s = {.n = n, .m = m, .width = width, .transpose = transpose, .l = l, .x = x};
+    pnb__parallel_for(ctx, (m + width - 1) / width, 1, solve_columns, &s);
 }
