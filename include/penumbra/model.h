@@ -134,7 +134,7 @@ typedef struct pnb_model_convert_opts {
     pnb_model_load_opts sizes;   /* zeros keep the sizes */
     const char *preprocess_json; /* value of preprocess_cfg in open_clip_config.json, or NULL */
     uint64_t seed;               /* of the parts that ProLIP or PCME++ has and the model lacks */
-    size_t n_unc_layers;         /* blocks of PCME++'s second path; 0: 2, as released */
+    size_t n_unc_layers;         /* of PCMEPP only: blocks of the second path; 0: 2, as released */
 } pnb_model_convert_opts;
 
 /* Writes the model of `dir` into `out` (made if missing) under the names of another layout. Between
@@ -147,7 +147,7 @@ typedef struct pnb_model_convert_opts {
  * PCME++ by fresh blocks and projections of the log-variance (Chun 2024, section 3.4). notes  what
  * is fresh and what was left out, or where the other tools differ; "" for nothing Errors
  * UNSUPPORTED (the layout cannot describe the model: names the reason), EXISTS (out holds a model),
- * and those of pnb_model_load and saving */
+ * ARG (n_unc_layers of another layout), and those of pnb_model_load and saving */
 pnb_status pnb_model_convert(const pnb_ctx *ctx, const char *dir, const char *out,
                              const pnb_model_convert_opts *opts, char notes[1024], pnb_error *err);
 

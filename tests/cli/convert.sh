@@ -63,6 +63,10 @@ want 0 convert clip --to pcmepp -o heads2 --unc-layers 1 --seed 4 -q
 check "another seed, other blocks" test "$(cmp -s heads/model.safetensors heads2/model.safetensors; echo $?)" -eq 1
 want 1 convert clip --to pcmepp -o new --unc-layers 9
 says "9 blocks of uncertainty over a tower of"
+for to in open_clip hf prolip pcme; do
+    want 2 convert clip --to $to -o new --unc-layers 1
+    says "--unc-layers goes with --to pcmepp"
+done
 want 1 convert heads --to pcmepp -o new
 says "a PCME++ begins with both towers of a CLIP"
 want 1 convert model --to pcmepp -o new

@@ -129,6 +129,9 @@ pnb_status pnb__convert_model(pnb__app *app, void *args, pnb__result *r)
 {
     const pnb__convert_opts *opts = args;
     char *dir = NULL;
+    if (opts->n_unc_layers != PNB__INT_UNSET && strcmp(opts->to, "pcmepp") != 0)
+        return pnb__usage(app, "--unc-layers goes with --to pcmepp: a %s model has no second path",
+                          opts->to);
     pnb_status status = pnb__model_path(app, opts->dir, &dir, &app->err);
     if (status == PNB_OK) {
         pnb__convert_opts o = *opts;

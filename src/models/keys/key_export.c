@@ -393,6 +393,11 @@ pnb_status pnb_model_convert(const pnb_ctx *ctx, const char *dir, const char *ou
     pnb_model *m = NULL;
     pnb_status status = PNB_OK;
     notes[0] = '\0';
+    /* The other layouts would leave it out, and what was asked for would be missed only when the
+     * model is trained. */
+    if (o->n_unc_layers > 0 && o->to != PNB_LAYOUT_PCMEPP)
+        return pnb__fail(err, PNB_ARG,
+                         "blocks of uncertainty are asked for: only PCME++'s layout has them");
     PNB_TRY(check_free(out, err));
     PNB_TRY(pnb_model_load_with(&m, ctx, dir, &o->sizes, err));
     bool is_prolip = m->config.family == PNB__FAMILY_PROLIP;

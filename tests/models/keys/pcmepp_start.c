@@ -139,6 +139,12 @@ static void others_are_refused(void **state)
     assert_non_null(strstr(err.text, "pcmepp"));
     assert_int_equal(convert(CASES "hf_first_eos", "x", 99, 0, NULL, &err), PNB_ARG);
     assert_non_null(strstr(err.text, "99 blocks"));
+    const pnb_model_convert_opts elsewhere = {.to = PNB_LAYOUT_PROLIP, .n_unc_layers = 1};
+    char notes[1024];
+    err = (pnb_error)PNB_ERROR_INIT;
+    assert_int_equal(
+        pnb_model_convert(ctx, CASES "hf_first_eos", temp_dir, &elsewhere, notes, &err), PNB_ARG);
+    assert_non_null(strstr(err.text, "only PCME++'s layout has them"));
 }
 
 int main(void)
