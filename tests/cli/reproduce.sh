@@ -63,9 +63,9 @@ says "1 results were made by another program and are made again"
 
 # folders of others
 want 1 reproduce pcme-table1 --n 61 --max-steps 2 --batch-size 8 --out t1
-says "its n is 60, not 61"
+says "its --n is 60, not 61"
 want 1 reproduce pcme-table1 --n 60 --max-steps 3 --batch-size 8 --out t1
-says "its max_steps is 2, not 3"
+says "its --max-steps is 2, not 3"
 mkdir other && echo 1 >other/file
 want 1 reproduce pcme-table1 "${small[@]}" --out other
 says "holds no experiment.json"
@@ -82,7 +82,7 @@ want 1 reproduce pcme-table1 --data nowhere --out e2
 says "--data nowhere: no such folder"
 check "a wrong folder leaves none behind" test ! -e e1 -a ! -e e2
 want 1 reproduce pcme-table1 --data shapes --max-steps 2 --batch-size 8 --seeds 1 --out t1
-says "its data is null"
+says "its --data is null"
 
 # Ctrl-C, and on from there
 "$PENUMBRA" reproduce pcme-table1 --n 60 --max-steps 100 --batch-size 4 --seeds 1 -t 1 --out stopped >out 2>err &

@@ -84,6 +84,13 @@ assert ours["tiny_heads", "more"] > 10 * ours["tiny_unc", "more"], ours
 paper = {(f["row"], f["figure"]): f["value"] for f in r["figures"] if f["source"] == "paper"}
 assert paper["l14_unc", "seconds"] == 177.82 and paper["b16_heads", "more"] == 20.7, paper
 PY
+# times of another number of threads, or of other batches, are other figures
+want 1 reproduce prolip-architectures --towers 1 --seeds 3 -b 2 --out c -t 2
+says "its --threads is 1, not 2"
+want 1 reproduce prolip-architectures --towers 1 --seeds 2 -b 3 --out c -t 1
+says "its --batch-size is 2, not 3"
+want 1 reproduce prolip-architectures --towers 1 --seeds 2 -b 2 --out c -t 1 --device ref
+says "its --device is \"cpu\", not \"ref\""
 want 2 reproduce prolip-architectures --towers 7 --out c
 want 2 reproduce prolip-architectures --data own --out c
 finish

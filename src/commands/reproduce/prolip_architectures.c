@@ -221,6 +221,7 @@ const pnb__experiment pnb__experiment_prolip_architectures = {
     .word = "prolip-architectures",
     .paper = "ProLIP (Chun et al. 2025), Table C.6",
     .needs = PNB__REPRO_NOTHING,
+    .is_timed = true,
     PNB__EXPERIMENT_TABLES,
     .stage_s = 20,
     .measure = measure};

@@ -86,33 +86,50 @@ double pnb__reproduce_value(const pnb__reproduction *run, size_t seed, const cha
 
 /* ---- whose folder it is ---- */
 
-/* Everything that a figure depends on but the seeds, whose number may grow. */
+/* Everything that a figure depends on but the seeds, whose number may grow: of times, threads and
+ * device too. */
 static json_t *settings_of(const pnb__reproduction *run)
 {
     const pnb__reproduce_opts *o = run->opts;
-    return json_pack("{s:s, s:s?, s:I, s:I, s:I}", "experiment", run->about->word, "data", o->data,
-                     "n", (json_int_t)(o->data == NULL ? o->n_items : 0), "max_steps",
-                     (json_int_t)o->n_steps, "batch_size", (json_int_t)o->batch_size);
+    json_t *s = json_pack("{s:s, s:s?, s:I, s:I, s:I}", "experiment", run->about->word, "data",
+                          o->data, "n", (json_int_t)(o->data == NULL ? o->n_items : 0), "max_steps",
+                          (json_int_t)o->n_steps, "batch_size", (json_int_t)o->batch_size);
+    if (run->about->is_timed) {
+        json_object_set_new(s, "n_threads", json_integer(pnb_ctx_n_threads(run->app->ctx)));
+        json_object_set_new(s, "device", json_string(run->app->common.device));
+    }
+    return s;
+}
+
+/* A setting as people gave it: where nothing is learned, n is the pictures of a batch. */
+static const char *setting_words(const pnb__reproduction *run, size_t i)
+{
+    static const char *const words[] = {"experiment",   "--data",    "--n",     "--max-steps",
+                                        "--batch-size", "--threads", "--device"};
+    return i == 2 && run->about->needs == PNB__REPRO_NOTHING ? words[4] : words[i];
 }
 
 /* The first setting that differs, by name. */
 static pnb_status compare_settings(const pnb__reproduction *run, const json_t *there,
                                    const json_t *now)
 {
-    static const char *const keys[] = {"experiment", "data", "n", "max_steps", "batch_size"};
+    static const char *const keys[] = {"experiment", "data",      "n",     "max_steps",
+                                       "batch_size", "n_threads", "device"};
     for (size_t i = 0; i < PNB_COUNT(keys); i++) {
         const json_t *a = json_object_get(there, keys[i]), *b = json_object_get(now, keys[i]);
         pnb__buf was = {0}, is = {0};
-        if (a != NULL && json_equal(a, b))
+        if (a == b || (a != NULL && json_equal(a, b)))
             continue;
         if (a != NULL)
             pnb__json_append_value(&was, a);
-        pnb__json_append_value(&is, b);
+        if (b != NULL)
+            pnb__json_append_value(&is, b);
         (void)pnb__fail(&run->app->err, PNB_EXISTS,
                         "%s belongs to another experiment: its %s is %.200s, not %.200s; name "
                         "another --out, or give the same settings",
-                        run->opts->out, keys[i], was.data != NULL ? was.data : "not told",
-                        is.data != NULL ? is.data : "");
+                        run->opts->out, setting_words(run, i),
+                        was.data != NULL ? was.data : "not told",
+                        is.data != NULL ? is.data : "not told");
         pnb__buf_reset(&was);
         pnb__buf_reset(&is);
         return PNB_EXISTS;

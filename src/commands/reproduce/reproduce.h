@@ -70,6 +70,7 @@ typedef struct pnb__experiment {
     const char *word;  /* of the command */
     const char *paper; /* "PCME (Chun et al. 2021), Table 1" */
     pnb__repro_data needs;
+    bool is_timed; /* figures are times: a folder holds those of one device and its threads */
     const pnb__figure *figures;
     const pnb__repro_row *rows;
     const pnb__paper_line *lines;
@@ -144,7 +145,8 @@ pnb_status pnb__reproduce_path(const pnb__reproduction *run, const char *folder,
 
 /* ---- reproduce_data.c ---- Where --data has what the experiment needs; nothing is written, so
  * that a folder named by mistake leaves none of ours behind.
- * Errors  NOT_FOUND (no folder, or one of another layout: the text lists those understood) */
+ * Errors  NOT_FOUND (no folder, or one of another layout: the text lists those understood; a split
+ *         without a sample) */
 pnb_status pnb__reproduce_find_data(pnb__reproduction *run);
 /* Makes what is built in, without --data, and lists what is measured.
  * Errors  those of making and reading */

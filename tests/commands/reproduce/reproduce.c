@@ -95,7 +95,7 @@ static void settings_of_another_run_are_refused(void **state)
     assert_int_equal(run(f, &r), PNB_EXISTS);
     pnb__result_free(r);
     assert_int_equal(n_measured, 0);
-    assert_non_null(strstr(f->app.err.text, "its max_steps is 0, not 9"));
+    assert_non_null(strstr(f->app.err.text, "its --max-steps is 0, not 9"));
 }
 
 int main(void)
