@@ -80,7 +80,17 @@ want 1 reproduce pcme-table1 --data other --out e1
 says "is none of the layouts that pcme-table1 reads: Karpathy's dataset_coco.json"
 want 1 reproduce pcme-table1 --data nowhere --out e2
 says "--data nowhere: no such folder"
-check "a wrong folder leaves none behind" test ! -e e1 -a ! -e e2
+mkdir -p no-test no-train karpathy && cp -r shapes/train shapes/test no-test && rm no-test/test/*
+cp -r shapes/test no-train && mkdir no-train/train
+echo '{"images":[{"filename":"x.png","split":"train","sentences":[{"raw":"a","sentid":0}]}]}' \
+    >karpathy/dataset_coco.json
+want 1 reproduce pcme-table1 --data no-test --out e3
+says "no-test/test: holds no sample"
+want 1 reproduce pcme-table1 --data no-train --out e4
+says "no-train/train: holds no sample"
+want 1 reproduce pcme-table1 --data karpathy --out e5
+says "none of its 1 pictures is in the split 'test'"
+check "a wrong folder leaves none behind" test ! -e e1 -a ! -e e2 -a ! -e e3 -a ! -e e4 -a ! -e e5
 want 1 reproduce pcme-table1 --data shapes --max-steps 2 --batch-size 8 --seeds 1 --out t1
 says "its --data is null"
 

@@ -57,6 +57,10 @@ assert line["value"] == 0.561 and line["std"] == 0.002, line
 ours = {f["row"] for f in r["figures"] if f["source"] == "here"}
 assert ours == {"pfe", "pcmepp", "bayesvlm", "probvlm", "prolip", "asymvlm-vmf", "asymvlm-ps"}, ours
 PY
+cp -r own torn && truncate -s 100 torn/test/texts.safetensors
+want 1 reproduce asymvlm-table --data torn "${small[@]}" --out e1
+says "torn/test/texts.safetensors"
+check "sets that cannot be read leave no folder behind" test ! -e e1
 want 0 eval retrieval --images a/sets/pfe-0.images.safetensors --texts a/sets/pfe-0.texts.safetensors \
     --truth own/truth/test.written.pairs --measure mean --json -q
 check "S of pictures is by the caption found" python3 - <<'PY'

@@ -249,7 +249,16 @@ static pnb_status fail_layout(const pnb__reproduction *run, const char *wanted)
                      run->about->word, wanted);
 }
 
-static pnb_status take_folder(pnb__reproduction *run)
+/* Does the split open? An empty one does not, nor one whose shards cannot be read. */
+static pnb_status check_split(const char *spec, pnb_error *err)
+{
+    pnb_dataset *set = NULL;
+    pnb_status status = pnb_dataset_open(&set, spec, NULL, err);
+    pnb_dataset_free(set);
+    return status;
+}
+
+static pnb_status take_layout(pnb__reproduction *run)
 {
     const char *root = run->opts->data;
     const char *karpathy = karpathy_in(root);
@@ -266,6 +275,16 @@ static pnb_status take_folder(pnb__reproduction *run)
         pnb__path_has_file(root, "test/captions.jsonl"))
         return take_made(run, root);
     return take_plain(run, root);
+}
+
+static pnb_status take_folder(pnb__reproduction *run)
+{
+    pnb_status status = take_layout(run);
+    if (status == PNB_OK)
+        status = check_split(run->pictures.train, &run->app->err);
+    if (status == PNB_OK)
+        status = check_split(run->pictures.test, &run->app->err);
+    return status;
 }
 
 static pnb_status make_shapes(pnb__reproduction *run)
@@ -321,15 +340,29 @@ done:
     return status;
 }
 
+static pnb_status check_set(const char *path, pnb_error *err)
+{
+    const pnb_embeddings_load_opts opts = {.map = true};
+    pnb_embeddings *set = NULL;
+    pnb_status status = pnb_embeddings_load_with(&set, path, &opts, err);
+    pnb_embeddings_free(set);
+    return status;
+}
+
 static pnb_status take_sets(pnb__reproduction *run, const char *root)
 {
+    pnb_error *err = &run->app->err;
     pnb_status status;
     PNB_TRY(take_pair(run, root, "train", true, &run->train));
     PNB_TRY(take_pair(run, root, "test", false, &run->test));
+    PNB_TRY(check_set(run->train.images, err));
+    PNB_TRY(check_set(run->train.texts, err));
+    PNB_TRY(check_set(run->test.images, err));
+    PNB_TRY(check_set(run->test.texts, err));
     if (pnb__path_has_dir(root, "val"))
         PNB_TRY(take_pair(run, root, "val", false, &run->val));
     if (pnb__path_has_file(root, "test/known.safetensors"))
-        status = keep(&run->known, pnb__path_join(root, "test/known.safetensors"), &run->app->err);
+        status = keep(&run->known, pnb__path_join(root, "test/known.safetensors"), err);
 done:
     return status;
 }
