@@ -3,43 +3,12 @@
 #include "penumbra/model.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
-#include <cmocka.h>
-
-#include "base/base.h"
 #include "models/model.h"
 #include "penumbra/safetensors.h"
+#include "tests/models/scratch.h"
 
 #define BASE_CASE PNB_SOURCE_DIR "/tests/golden/prolip_model/base"
-
-static pnb_ctx *ctx;
-static char temp_dir[64];
-
-static int setup(void **state)
-{
-    (void)state;
-    strcpy(temp_dir, "/tmp/pnb-models-XXXXXX");
-    return mkdtemp(temp_dir) != NULL && pnb_ctx_create(&ctx, NULL, NULL) == PNB_OK ? 0 : -1;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    char command[128];
-    pnb_ctx_free(ctx);
-    snprintf(command, sizeof command, "rm -rf '%s'", temp_dir);
-    return system(command);
-}
-
-static char *temp_path(const char *name)
-{
-    return pnb__path_join(temp_dir, name);
-}
 
 /* Counts that CONVENTIONS of the released files give; shapes only, no memory for values. */
 static void check_counts(const char *name, size_t n_tensors, size_t n_params)

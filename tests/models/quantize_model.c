@@ -3,39 +3,13 @@
 #include "penumbra/model.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
-#include <cmocka.h>
-
-#include "base/base.h"
 #include "models/model.h"
 #include "penumbra/safetensors.h"
+#include "tests/models/scratch.h"
 
 #define CASES PNB_SOURCE_DIR "/tests/golden/prolip_model/"
 enum { ROOM = 1024 };
-
-static pnb_ctx *ctx;
-static char temp_dir[64];
-
-static int setup(void **state)
-{
-    (void)state;
-    strcpy(temp_dir, "/tmp/pnb-quantize-XXXXXX");
-    return mkdtemp(temp_dir) != NULL && pnb_ctx_create(&ctx, NULL, NULL) == PNB_OK ? 0 : -1;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    char command[128];
-    pnb_ctx_free(ctx);
-    snprintf(command, sizeof command, "rm -rf '%s'", temp_dir);
-    return system(command);
-}
 
 static pnb_model *open_on(const pnb_ctx *device, const char *dir)
 {
@@ -78,13 +52,6 @@ static double cosine(const float *a, const float *b, size_t n)
         bb += (double)b[i] * (double)b[i];
     }
     return ab / sqrt(aa * bb);
-}
-
-static char *temp_path(const char *name)
-{
-    char *path = pnb__path_join(temp_dir, name);
-    assert_non_null(path);
-    return path;
 }
 
 /* Quantises, saves, opens again: the same bits, and near the f32 model. */

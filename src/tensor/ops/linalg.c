@@ -4,6 +4,7 @@
  * section 3: products and solves, where the loop form of the same paper would be a kernel of its
  * own. Triangles are cut with row copies, so that the only kernels used are those every device
  * has. */
+#include "kernels/gemm_rows.h"
 #include "tensor/graph_internal.h"
 
 pnb__tensor *pnb__cholesky(pnb__tensor *a)
@@ -57,20 +58,11 @@ static void lower_triangle(const pnb__tensor *t, size_t n, const void *in, void 
 static void multiply(const pnb__tensor *t, const size_t mnk[3], bool trans_a, const void *a,
                      bool trans_b, const void *b, double alpha, void *c)
 {
-    pnb__gemm_args m = {.trans_a = trans_a,
-                        .trans_b = trans_b,
-                        .m = mnk[0],
-                        .n = mnk[1],
-                        .k = mnk[2],
-                        .lda = trans_a ? mnk[0] : mnk[2],
-                        .ldb = trans_b ? mnk[2] : mnk[1],
-                        .ldc = mnk[1],
-                        .n_batch = 1,
-                        .alpha = alpha,
-                        .a = a,
-                        .b = b,
-                        .c = c,
-                        .act = PNB__IDENTITY};
+    pnb__gemm_args m = pnb__gemm_rows(mnk[0], mnk[1], mnk[2], trans_a, trans_b);
+    m.alpha = alpha;
+    m.a = a;
+    m.b = b;
+    m.c = c;
     t->graph->kernels.gemm(t->graph->ctx, &m);
 }
 

@@ -5,6 +5,7 @@
  * is LayerScale (Touvron et al. 2021). The activation's input `pre` is kept for backward, its
  * output is made from it again: one of the two has to be stored, and `pre` is the one that gives
  * both. */
+#include "kernels/gemm_rows.h"
 #include "tensor/graph_internal.h"
 
 enum { X, W, BIAS, COL_SCALE, RESIDUAL, N_LINEAR_INPUTS };
@@ -377,24 +378,12 @@ typedef struct product {
 
 static void multiply(const pnb__graph *g, const product *p)
 {
-    pnb__gemm_args m = {.trans_a = p->trans_a,
-                        .trans_b = p->trans_b,
-                        .m = p->m,
-                        .n = p->n,
-                        .k = p->k,
-                        .lda = p->trans_a ? p->m : p->k,
-                        .ldb = p->trans_b ? p->k : p->n,
-                        .ldc = p->n,
-                        .n_batch = p->batch,
-                        .batch_a = p->m * p->k,
-                        .batch_b = p->k * p->n,
-                        .batch_c = p->m * p->n,
-                        .alpha = 1,
-                        .beta = p->accumulate,
-                        .a = p->a,
-                        .b = p->b,
-                        .c = p->c,
-                        .act = PNB__IDENTITY};
+    pnb__gemm_args m = pnb__gemm_rows(p->m, p->n, p->k, p->trans_a, p->trans_b);
+    m.n_batch = p->batch;
+    m.beta = p->accumulate;
+    m.a = p->a;
+    m.b = p->b;
+    m.c = p->c;
     g->kernels.gemm(g->ctx, &m);
 }
 

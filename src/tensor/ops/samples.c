@@ -7,6 +7,7 @@
  * w = d loss / d |x_i - y_j|^2:
  *   dx_i = 2 sum_j w_ij (x_i - y_j),  dy_j = 2 sum_i w_ij (y_j - x_i)
  * as products too. Memory is one strip; strips and sums have a fixed order. */
+#include "kernels/gemm_rows.h"
 #include "tensor/graph_internal.h"
 
 #define STRIP ((size_t)1 << 18) /* products held at once */
@@ -29,21 +30,12 @@ typedef struct product {
 
 static void multiply(const pnb__tensor *t, const product *p)
 {
-    const pnb__gemm_args m = {.trans_a = p->trans_a,
-                              .trans_b = p->trans_b,
-                              .m = p->m,
-                              .n = p->n,
-                              .k = p->k,
-                              .lda = p->trans_a ? p->m : p->k,
-                              .ldb = p->trans_b ? p->k : p->n,
-                              .ldc = p->n,
-                              .n_batch = 1,
-                              .alpha = p->alpha,
-                              .beta = p->accumulate,
-                              .a = p->a,
-                              .b = p->b,
-                              .c = p->c,
-                              .act = PNB__IDENTITY};
+    pnb__gemm_args m = pnb__gemm_rows(p->m, p->n, p->k, p->trans_a, p->trans_b);
+    m.alpha = p->alpha;
+    m.beta = p->accumulate;
+    m.a = p->a;
+    m.b = p->b;
+    m.c = p->c;
     t->graph->kernels.gemm(t->graph->ctx, &m);
 }
 

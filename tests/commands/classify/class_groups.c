@@ -1,25 +1,10 @@
 /* Groups of pictures from a file and from a field: the same numbers by both, what a file may not
  * say, and accuracy by hand. */
 #include "commands/classify/class_groups.h"
+#include "tests/commands/classify/scratch_file.h"
 #include "tests/prob/support.h"
-#include <unistd.h>
 
 enum { N = 6 };
-
-static char path[] = "/tmp/pnb-groups-XXXXXX";
-
-static int set_up(void **state)
-{
-    (void)state;
-    int file = mkstemp(path);
-    return file >= 0 ? close(file) : -1;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    return unlink(path);
-}
 
 /* Two rows are called alike; the last has no field. */
 static pnb_embeddings *make_set(void)
@@ -51,8 +36,8 @@ static void by_field_and_file(void **state)
     assert_string_equal(g.names.items[2], "south");
     assert_memory_equal(g.group, by_field, sizeof by_field);
     pnb__image_groups_reset(&g);
-    assert_ok(pnb__write_file(path, text, sizeof text - 1, err));
-    assert_ok(pnb__image_groups_read(&g, set, path, NULL, err));
+    assert_ok(pnb__write_file(scratch_path, text, sizeof text - 1, err));
+    assert_ok(pnb__image_groups_read(&g, set, scratch_path, NULL, err));
     assert_int_equal(g.names.n, 2);
     assert_memory_equal(g.group, by_file, sizeof by_file);
     pnb__image_groups_reset(&g);
@@ -76,8 +61,9 @@ static void bad_files(void **state)
     pnb__image_groups g;
     for (size_t k = 0; k < PNB_COUNT(cases); k++) {
         pnb_error why = PNB_ERROR_INIT;
-        assert_ok(pnb__write_file(path, cases[k].text, strlen(cases[k].text), err));
-        assert_int_equal(pnb__image_groups_read(&g, set, path, NULL, &why), cases[k].status);
+        assert_ok(pnb__write_file(scratch_path, cases[k].text, strlen(cases[k].text), err));
+        assert_int_equal(pnb__image_groups_read(&g, set, scratch_path, NULL, &why),
+                         cases[k].status);
         assert_non_null(strstr(why.text, cases[k].says));
         pnb__image_groups_reset(&g);
     }

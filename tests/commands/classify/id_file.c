@@ -1,24 +1,9 @@
 /* Lines about rows: which row each text gets, and what would lose one. */
 #include "commands/classify/id_file.h"
+#include "tests/commands/classify/scratch_file.h"
 #include "tests/prob/support.h"
-#include <unistd.h>
 
 enum { N = 4 };
-
-static char path[] = "/tmp/pnb-ids-XXXXXX";
-
-static int set_up(void **state)
-{
-    (void)state;
-    int file = mkstemp(path);
-    return file >= 0 ? close(file) : -1;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    return unlink(path);
-}
 
 static pnb_status read_text(const char *text, char **value, pnb_error *error)
 {
@@ -27,8 +12,8 @@ static pnb_status read_text(const char *text, char **value, pnb_error *error)
     assert_ok(pnb_embeddings_create(&set, PNB_POINT, N, 2, err));
     for (size_t i = 0; i < N; i++)
         assert_ok(pnb_embeddings_set_id(set, i, ids[i], err));
-    assert_ok(pnb__write_file(path, text, strlen(text), err));
-    pnb_status status = pnb__id_file_read(set, path, "class", value, error);
+    assert_ok(pnb__write_file(scratch_path, text, strlen(text), err));
+    pnb_status status = pnb__id_file_read(set, scratch_path, "class", value, error);
     pnb_embeddings_free(set);
     return status;
 }

@@ -2,40 +2,14 @@
  * a ProLIP model from CLIP and SigLIP, and everything that must be refused with the culprit named.
  */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
-#include <cmocka.h>
-
-#include "base/base.h"
 #include "models/keys/key_check.h"
 #include "models/position_resize.h"
 #include "models/retarget.h"
 #include "penumbra/safetensors.h"
+#include "tests/models/scratch.h"
 
 #define CASES PNB_SOURCE_DIR "/tests/golden/prolip_model/"
-
-static pnb_ctx *ctx;
-static char temp_dir[64];
-
-static int setup(void **state)
-{
-    (void)state;
-    strcpy(temp_dir, "/tmp/pnb-layout-XXXXXX");
-    return mkdtemp(temp_dir) != NULL && pnb_ctx_create(&ctx, NULL, NULL) == PNB_OK ? 0 : -1;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    char command[128];
-    pnb_ctx_free(ctx);
-    snprintf(command, sizeof command, "rm -rf '%s'", temp_dir);
-    return system(command);
-}
 
 static const char *temp(char path[128], const char *name)
 {

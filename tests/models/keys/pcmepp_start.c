@@ -2,39 +2,13 @@
  * refused.
  */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
-#include <cmocka.h>
-
-#include "base/base.h"
 #include "penumbra/model.h"
+#include "tests/models/scratch.h"
 
 #define CASES PNB_SOURCE_DIR "/tests/golden/prolip_model/"
 
 enum { BATCH = 2 };
-
-static pnb_ctx *ctx;
-static char temp_dir[64];
-
-static int setup(void **state)
-{
-    (void)state;
-    strcpy(temp_dir, "/tmp/pnb-pcmepp-XXXXXX");
-    return mkdtemp(temp_dir) != NULL && pnb_ctx_create(&ctx, NULL, NULL) == PNB_OK ? 0 : -1;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    char command[128];
-    pnb_ctx_free(ctx);
-    snprintf(command, sizeof command, "rm -rf '%s'", temp_dir);
-    return system(command);
-}
 
 static pnb_status convert(const char *from, const char *name, size_t n_unc, uint64_t seed,
                           pnb_model **out, pnb_error *err)

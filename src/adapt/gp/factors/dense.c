@@ -5,24 +5,17 @@
 
 #include <string.h>
 
+#include "kernels/gemm_rows.h"
+
 void pnb__dense_multiply(const pnb__kernels *kernels, const pnb_ctx *ctx,
                          const pnb__dense_product *p, double *c)
 {
-    pnb__gemm_args g = {.trans_a = p->trans_a,
-                        .trans_b = p->trans_b,
-                        .m = p->m,
-                        .n = p->n,
-                        .k = p->k,
-                        .lda = p->trans_a ? p->m : p->k,
-                        .ldb = p->trans_b ? p->k : p->n,
-                        .ldc = p->n,
-                        .n_batch = 1,
-                        .alpha = p->alpha,
-                        .beta = p->add,
-                        .a = p->a,
-                        .b = p->b,
-                        .c = c,
-                        .act = PNB__IDENTITY};
+    pnb__gemm_args g = pnb__gemm_rows(p->m, p->n, p->k, p->trans_a, p->trans_b);
+    g.alpha = p->alpha;
+    g.beta = p->add;
+    g.a = p->a;
+    g.b = p->b;
+    g.c = c;
     kernels->gemm(ctx, &g);
 }
 
