@@ -52,6 +52,8 @@ static pnb_status add_line(pnb__stamp_text *out, char *line, pnb_error *err)
     if (!is_language(name) || text[0] == '\0' || !pnb__utf8_valid(text, strlen(text)) ||
         pnb__stamp_text_in(out, name) != NULL)
         return PNB_OK;
+    if (out->n == PNB__MAX_STAMP_LANGUAGES)
+        return pnb__fail(err, PNB_LIMIT, "more than %d languages", PNB__MAX_STAMP_LANGUAGES);
     return PNB_PUSH(out->lines, out->n, err, (pnb__stamp_line){name, text});
 }
 

@@ -46,9 +46,30 @@ static void a_sentence_in_english_is_wanted(void **state)
     assert_null(t.lines);
 }
 
+/* en and one language fewer than there may be, then one more. */
+static void languages_are_limited(void **state)
+{
+    (void)state;
+    for (int more = 0; more < 2; more++) {
+        pnb__buf text = {0};
+        pnb__stamp_text t;
+        pnb_error err = PNB_ERROR_INIT;
+        pnb__buf_puts(&text, "A frog.\n");
+        for (int i = 1; i < PNB__MAX_STAMP_LANGUAGES + more; i++)
+            pnb__buf_printf(&text, "x%d.utf8=y%d\nx1.utf8=again\n", i, i);
+        assert_int_equal(parse(&t, text.data, &err), more ? PNB_LIMIT : PNB_OK);
+        assert_int_equal(t.n, more ? 0 : PNB__MAX_STAMP_LANGUAGES);
+        if (more)
+            assert_non_null(strstr(err.text, "more than 256 languages"));
+        pnb__stamp_text_free(&t);
+        pnb__buf_reset(&text);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(lines_are_languages),
-                                       cmocka_unit_test(a_sentence_in_english_is_wanted)};
+                                       cmocka_unit_test(a_sentence_in_english_is_wanted),
+                                       cmocka_unit_test(languages_are_limited)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
