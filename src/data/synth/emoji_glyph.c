@@ -44,6 +44,12 @@ static void close_renderer(renderer *r)
         FT_Done_FreeType(r->library);
 }
 
+/* One of memory is no fault of the font. */
+static bool is_memory(FT_Error error)
+{
+    return FT_ERROR_BASE(error) == FT_Err_Out_Of_Memory;
+}
+
 static pnb_status open_renderer(renderer *r, const char *font, pnb_error *err)
 {
     if (!pnb__path_is_file(font))
@@ -51,9 +57,15 @@ static pnb_status open_renderer(renderer *r, const char *font, pnb_error *err)
                          "%s does not exist: apt-get install fonts-noto-color-emoji", font);
     if (FT_Init_FreeType(&r->library))
         return pnb__fail_nomem(err, 0);
-    if (FT_New_Face(r->library, font, 0, &r->face))
+    FT_Error error = FT_New_Face(r->library, font, 0, &r->face);
+    if (is_memory(error))
+        return pnb__fail_nomem(err, 0);
+    if (error)
         return pnb__fail(err, PNB_FORMAT, "%s: FreeType cannot open this font", font);
-    if (r->face->num_fixed_sizes < 1 || FT_Select_Size(r->face, 0))
+    error = r->face->num_fixed_sizes < 1 ? FT_Err_Invalid_Argument : FT_Select_Size(r->face, 0);
+    if (is_memory(error))
+        return pnb__fail_nomem(err, 0);
+    if (error)
         return pnb__fail(err, PNB_FORMAT,
                          "%s: the font has no bitmaps; wanted NotoColorEmoji.ttf with CBDT", font);
     r->blob = hb_blob_create_from_file(font);
@@ -76,6 +88,8 @@ static pnb_status find_glyph(renderer *r, const pnb__emoji *e, unsigned *glyph, 
     hb_buffer_set_content_type(r->buffer, HB_BUFFER_CONTENT_TYPE_UNICODE);
     hb_buffer_guess_segment_properties(r->buffer);
     hb_shape(r->hb_font, r->buffer, NULL, 0);
+    if (!hb_buffer_allocation_successful(r->buffer))
+        return pnb__fail_nomem(err, 0);
     const hb_glyph_info_t *info = hb_buffer_get_glyph_infos(r->buffer, &n);
     if (n != 1 || info[0].codepoint == 0)
         return pnb__fail(err, PNB_NOT_FOUND,
@@ -87,7 +101,10 @@ static pnb_status find_glyph(renderer *r, const pnb__emoji *e, unsigned *glyph, 
 
 static pnb_status draw_glyph(renderer *r, unsigned glyph, pnb__emoji *e, pnb_error *err)
 {
-    if (FT_Load_Glyph(r->face, glyph, FT_LOAD_COLOR))
+    FT_Error error = FT_Load_Glyph(r->face, glyph, FT_LOAD_COLOR);
+    if (is_memory(error))
+        return pnb__fail_nomem(err, 0);
+    if (error)
         return pnb__fail(err, PNB_FORMAT, "the picture of %s (%s) cannot be read", e->key, e->name);
     const FT_Bitmap *b = &r->face->glyph->bitmap;
     if (b->pixel_mode != FT_PIXEL_MODE_BGRA || b->width < 1 || b->rows < 1 || b->pitch < 0)

@@ -211,7 +211,9 @@ pnb_status pnb__jpeg_decode(pnb_image *out, const unsigned char *bytes, size_t n
     else
         pnb_image_free(&job->image);
     if (status != PNB_OK)
-        pnb__fail(err, status, "JPEG: %s", job->error.text[0] ? job->error.text : job->message);
+        pnb__fail(err, status, "JPEG: %s%s",
+                  status == PNB_NOMEM && !job->error.text[0] ? "out of memory: " : "",
+                  job->error.text[0] ? job->error.text : job->message);
     pnb__free(job);
     return status;
 }

@@ -74,7 +74,8 @@ pnb_status pnb__jpeg_size(const pnb_image *image, int quality, size_t *n_bytes, 
         write_rows(job, image, quality);
         *n_bytes = job->n_bytes;
     } else {
-        status = pnb__fail(err, job->is_memory ? PNB_NOMEM : PNB_ARG, "JPEG: %s", job->message);
+        status = pnb__fail(err, job->is_memory ? PNB_NOMEM : PNB_ARG, "JPEG: %s%s",
+                           job->is_memory ? "out of memory: " : "", job->message);
     }
     jpeg_destroy_compress(&job->cinfo);
     free(job->bytes);

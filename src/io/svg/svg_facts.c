@@ -73,6 +73,7 @@ typedef struct reading {
     size_t open[260]; /* by depth: the element that is open, SIZE_MAX outside of what is drawn */
     int metadata_depth, work_depth, field_depth, style_depth, text_depth; /* -1: not inside */
     bool had_work, is_image;  /* the element at hand is a picture inside */
+    bool is_out_of_memory;    /* libxml2 is */
     pnb__buf *field, subject; /* where texts go; NULL nowhere */
     pnb__buf title, description, language, creator;
 } reading;
@@ -291,13 +292,12 @@ static pnb_status take_node(reading *r, pnb_error *err)
     return PNB_OK;
 }
 
-static void be_quiet(void *user, const char *text, xmlParserSeverities how,
-                     xmlTextReaderLocatorPtr where)
+/* Where libxml2 tells of errors, a thread's own: those of memory are told without the reader, and
+ * what nobody takes is printed. */
+static void take_error(void *user, xmlErrorPtr error)
 {
-    (void)user;
-    (void)text;
-    (void)how;
-    (void)where;
+    reading *r = user;
+    r->is_out_of_memory = r->is_out_of_memory || error->code == XML_ERR_NO_MEMORY;
 }
 
 static pnb_status keep(char **out, const pnb__buf *b, pnb_error *err)
@@ -333,6 +333,29 @@ done:
     return status;
 }
 
+/* Whatever libxml2 could not have is no damage of the file, nor is what was read all of it. */
+static pnb_status read_told(reading *r, const char *bytes, size_t n, pnb_error *err)
+{
+    const pnb__xml_library *xml = r->xml;
+    xmlStructuredErrorFunc *teller = xml->__xmlStructuredError(), told_before = *teller;
+    void **user = xml->__xmlStructuredErrorContext(), *user_before = *user;
+    pnb_error why = PNB_ERROR_INIT;
+    *teller = take_error;
+    *user = r;
+    r->reader = xml->xmlReaderForMemory(bytes, (int)n, NULL, NULL,
+                                        XML_PARSE_NONET | XML_PARSE_NOERROR | XML_PARSE_NOWARNING);
+    pnb_status status = r->reader != NULL ? read_all(r, &why)
+                        : n == 0          ? pnb__fail(&why, PNB_FORMAT, "SVG: an empty file")
+                                          : pnb__fail_nomem(&why, n);
+    if (r->reader != NULL)
+        xml->xmlFreeTextReader(r->reader);
+    *teller = told_before;
+    *user = user_before;
+    if (r->is_out_of_memory)
+        return pnb__fail_nomem(err, n);
+    return status == PNB_OK ? PNB_OK : pnb__fail(err, status, "%s", why.text);
+}
+
 pnb_status pnb__svg_read(pnb__svg_facts *facts, const char *bytes, size_t n, pnb_error *err)
 {
     pnb__xml_library xml = {0};
@@ -349,15 +372,8 @@ pnb_status pnb__svg_read(pnb__svg_facts *facts, const char *bytes, size_t n, pnb
         return pnb__fail(err, PNB_LIMIT, "SVG: %zu bytes, at most %d are read", n,
                          (int)PNB__SVG_MAX_BYTES);
     PNB_TRY(pnb__xml_open(&xml, err));
-    r.reader = xml.xmlReaderForMemory(bytes, (int)n, NULL, NULL,
-                                      XML_PARSE_NONET | XML_PARSE_NOERROR | XML_PARSE_NOWARNING);
-    if (r.reader == NULL)
-        PNB_TRY(pnb__fail(err, PNB_FORMAT, "SVG: an empty file"));
-    xml.xmlTextReaderSetErrorHandler(r.reader, be_quiet, NULL);
-    status = read_all(&r, err);
+    status = read_told(&r, bytes, n, err);
 done:
-    if (r.reader != NULL)
-        xml.xmlFreeTextReader(r.reader);
     pnb__xml_close(&xml);
     pnb__svg_tree_reset(&r.tree);
     pnb__buf *const buffers[] = {&r.title, &r.description, &r.language, &r.creator, &r.subject};

@@ -11,7 +11,8 @@
     X(xmlInitParser)                                                                               \
     X(xmlReaderForMemory)                                                                          \
     X(xmlFreeTextReader)                                                                           \
-    X(xmlTextReaderSetErrorHandler)                                                                \
+    X(__xmlStructuredError)                                                                        \
+    X(__xmlStructuredErrorContext)                                                                 \
     X(xmlTextReaderRead)                                                                           \
     X(xmlTextReaderNodeType)                                                                       \
     X(xmlTextReaderDepth)                                                                          \
