@@ -77,6 +77,8 @@ r = json.load(open("out"))
 ours = {(f["row"], f["figure"]): f["value"] for f in r["figures"] if f["source"] == "here"}
 assert {row for row, _ in ours} == {"tiny_heads", "tiny_unc", "tiny_points"}, ours
 assert ours["tiny_unc", "tokens"] == 36 and all(v > 0 for v in ours.values()), ours
+# patches 24576, [CLS] 128, positions 37 x 128, norms 2 x 256, three blocks of 198272, projection 128 x 128
+assert abs(ours["tiny_points", "params"] - 0.641152) < 1e-6, ours
 # [UNC]: a token of width 128, its projection 128 x 128 with a bias; a position more
 unc = (128 + 128 * 128 + 128 + 128) / 1e6
 assert abs(ours["tiny_unc", "more"] - unc) < 0.02, (ours, unc)

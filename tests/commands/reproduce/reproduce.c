@@ -69,6 +69,22 @@ static void what_is_missing_is_measured(void **state)
     assert_int_equal(n_measured, 1);
 }
 
+/* The first stages alone, and later the others beside them. */
+static void fewer_stages_are_measured(void **state)
+{
+    fixture *f = *state;
+    pnb__result *r = NULL;
+    fails = false;
+    f->opts.n_stages = 1;
+    run_ok(f, &r);
+    pnb__result_free(r);
+    assert_int_equal(n_measured, 2);
+    f->opts.n_stages = 0;
+    run_ok(f, &r);
+    pnb__result_free(r);
+    assert_int_equal(n_measured, 2);
+}
+
 static void a_failure_says_where_and_keeps_the_rest(void **state)
 {
     fixture *f = *state;
@@ -103,6 +119,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(stages_are_measured_once, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_is_missing_is_measured, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(fewer_stages_are_measured, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_failure_says_where_and_keeps_the_rest, set_up, tear_down),
         cmocka_unit_test_setup_teardown(settings_of_another_run_are_refused, set_up, tear_down)};
     return cmocka_run_group_tests(tests, NULL, NULL);

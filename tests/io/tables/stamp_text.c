@@ -20,6 +20,7 @@ static void lines_are_languages(void **state)
     assert_int_equal(t.n, 4);
     assert_string_equal(t.lines[0].language, "en");
     assert_string_equal(t.lines[0].text, "A frog.");
+    assert_string_equal(pnb__stamp_text_in(&t, "en"), "A frog.");
     assert_string_equal(pnb__stamp_text_in(&t, "de"), "Ein Frosch.");
     assert_string_equal(pnb__stamp_text_in(&t, "ca@valencia"), "Una granota.");
     assert_string_equal(pnb__stamp_text_in(&t, "pt_BR"), "Um sapo=x.");
