@@ -177,7 +177,8 @@ typedef enum pnb_model_store {
 /* Makes a loaded f32 model small in memory; pnb_model_save then writes it so, and such a model is
  * opened like any other. It cannot be trained in INT8.
  *   activation_bits  7 (fast on every CPU) or 8 (more exact; slow without VNNI); INT8 only
- * Errors  ARG (small already, other bits), UNSUPPORTED, NOMEM */
+ * Errors  ARG (small already, other bits), UNSUPPORTED (not loaded in f32; no transformer block, as
+ *         in PCME's ResNet and GRUs), NOMEM */
 pnb_status pnb_model_quantize(pnb_model *model, pnb_model_store to, int activation_bits,
                               pnb_error *err);
 /* Puts figures, a JSON object, under "calibration" into the record that is saved with a small

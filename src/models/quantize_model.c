@@ -35,6 +35,16 @@ static pnb_status make_small(pnb__weights *w, pnb_model_store to, int activation
     return status;
 }
 
+/* Convolutions and GRUs stay as they are: a model of them alone would be written out again, no byte
+ * smaller and called small. */
+static bool has_blocks(const pnb__weights *w)
+{
+    for (size_t i = 0; i < w->n; i++)
+        if (pnb__quantized_is_small(&w->items[i].param))
+            return true;
+    return false;
+}
+
 /* 16 bits change values and need memory of their own; 8 bits make theirs. Planned towers read what
  * is gone, so they are planned again. */
 pnb_status pnb_model_quantize(pnb_model *m, pnb_model_store to, int activation_bits, pnb_error *err)
@@ -52,6 +62,10 @@ pnb_status pnb_model_quantize(pnb_model *m, pnb_model_store to, int activation_b
                          m->info.weights_stored);
     if (w->kernels.real != PNB__F32)
         return pnb__fail(err, PNB_UNSUPPORTED, "only models loaded in f32 can be made small");
+    if (!has_blocks(w))
+        return pnb__fail(err, PNB_UNSUPPORTED,
+                         "nothing of this model can be made small: only the matrices of "
+                         "transformer blocks are, and it has none");
     pnb_status status = to == PNB_STORE_INT8 ? PNB_OK : pnb__weights_make_owned(w, err);
     if (status != PNB_OK)
         return status;

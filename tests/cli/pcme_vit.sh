@@ -43,6 +43,20 @@ PY
 want 0 embed --model l/a/checkpoints/step_8 --images s/test --out e.safetensors -q
 want 0 embed --model l/a/checkpoints/step_8 --text "a red star" "a star" --out t.safetensors -q
 want 0 search --index e.safetensors --queries t.safetensors -k 1
+
+# what people do with a model: made small, told apart, questioned, explained, calibrated
+m=l/a/checkpoints/step_8
+want 0 quantize --model $m --images s/val --texts s/val --out small --min-cosine 0.99 --min-rank 0 --min-top1 0 --json
+prints '"weights": "int8, activations in 7 bits"'
+for dir in $m small; do
+    want 0 check $dir
+    want 0 classify -m $dir --images s/test --classnames circle,star,bar --templates simple -q
+    want 0 probe -m $dir --images s/test --texts s/test --limit 4 -q
+    want 0 explain -m $dir --text "a red star" --images s/test --cell 3 --html e.html -q --json
+done
+want 0 embed --model $m --texts s/test --out c.safetensors -q
+want 0 calibrate --images e.safetensors --texts c.safetensors --truth s/test --out cal.json -q
+want 0 report --run l/a --images e.safetensors --texts c.safetensors --truth s/test --out r.html -q
 want 0 "${vit[@]}" --name g --accum-freq 2 --max-steps 2 -q
 want 0 "${train[@]}" --model l/a/checkpoints/step_8 --name h --max-steps 1 --force-image-size 64 --force-resize-pos-emb -q
 want 1 convert l/a/checkpoints/step_8 --to pcme --out released

@@ -27,6 +27,20 @@ for file in config.json model.safetensors tokenizer.json preprocessor_config.jso
 done
 size() { stat -c %s "$1/model.safetensors"; }
 check "the weights are smaller" test "$(size small)" -lt "$(size model)"
+want 0 check small
+cp -r small torn && python3 - <<'PY'
+import json, struct
+data = open("small/model.safetensors", "rb").read()
+n = struct.unpack("<Q", data[:8])[0]
+head = json.loads(data[8:8 + n])
+head["logit_scale_scale"] = head.pop(next(k for k in head if k.endswith("weight_scale")))
+text = json.dumps(head).encode()
+open("torn/model.safetensors", "wb").write(struct.pack("<Q", len(text)) + text + data[8 + n:])
+PY
+want 1 check torn
+says "2 errors"
+prints "is stored in 8 bits, but its scales"
+prints "logit_scale_scale is not part of the model"
 want 0 embed --model small --images shapes/val --out small.safetensors -q
 want 0 embed --model small --images shapes/val --batch-size 3 --out by3.safetensors -q
 # shellcheck disable=SC2086
@@ -48,5 +62,6 @@ says "cannot be trained"
 want 0 quantize --model model --to bf16 --out half $set_of --min-rank 0.5 --min-top1 0.5 -q
 want 0 info half
 prints "bf16"
+want 0 check half
 want 0 train --train-data shapes/train --model half --name run --max-steps 1 --batch-size 4 -q
 finish

@@ -78,7 +78,9 @@ const pnb__command pnb__cmd_quantize = {
         "small model when both agree within the limits; else it says which figure fell short and "
         "writes nothing. A few hundred pictures and captions of the kind the model will see are "
         "enough. The figures are stored with the weights and shown by penumbra info. A small model "
-        "is opened like any other; int8 ones cannot be trained.",
+        "is opened like any other; int8 ones cannot be trained. Only matrices of transformer "
+        "blocks "
+        "get smaller: a model without any, as PCME's ResNet and GRUs, is refused.",
     .examples =
         "penumbra quantize --model model --images photos/ --texts captions.txt --out small\n"
         "penumbra quantize -m model --to bf16 --texts captions.txt --out half",

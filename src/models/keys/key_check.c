@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "models/keys/batch_counts.h"
+#include "models/quantized_weights.h"
 
 /* What opening would read: the folder's configuration, else what the arrays tell. */
 static pnb_status read_settings(pnb__key_check *e, const char *config, pnb_error *err)
@@ -25,6 +26,38 @@ static pnb_status read_settings(pnb__key_check *e, const char *config, pnb_error
     return status;
 }
 
+/* The 8-bit matrices of a small model come with their scales, which a configuration does not name:
+ * a key that ends like one belongs beside such an array and nowhere else. */
+static bool is_scale(const pnb__key_check *e, const pnb__weights *w, const char *key)
+{
+    char part[224];
+    size_t n = strlen(key), suffix = sizeof PNB__SCALE_SUFFIX - 1;
+    if (n <= suffix || n >= sizeof part || strcmp(key + n - suffix, PNB__SCALE_SUFFIX) != 0)
+        return false;
+    snprintf(part, sizeof part, "%.*s", (int)(n - suffix), key);
+    const pnb_array_view *a = pnb__weight_file_lookup(&e->file, part);
+    return a != NULL && a->dtype == PNB_I8 && pnb__weights_expects(w, part);
+}
+
+/* An 8-bit array that is there without its scales cannot be read. */
+static void compare_scales(pnb__key_check *e, const pnb__key_mapping_part *part, pnb__key_fn fn,
+                           void *user)
+{
+    char key[224], text[512];
+    const pnb_array_view *a = pnb__weight_file_lookup(&e->file, part->key);
+    if (a == NULL || a->dtype != PNB_I8)
+        return;
+    e->n_expected++;
+    snprintf(key, sizeof key, "%s%s", part->key, PNB__SCALE_SUFFIX);
+    if (pnb__weight_file_lookup(&e->file, key) != NULL) {
+        e->n_found++;
+        return;
+    }
+    snprintf(text, sizeof text, "%s is stored in 8 bits, but its scales %s are missing", part->key,
+             key);
+    fn(user, PNB__KEY_MISSING, text);
+}
+
 /* Every weight that the configuration needs: its arrays, each of the shape it must have. */
 static void compare_weights(pnb__key_check *e, const pnb__weights *w, pnb__key_fn fn, void *user)
 {
@@ -35,8 +68,10 @@ static void compare_weights(pnb__key_check *e, const pnb__weights *w, pnb__key_f
         const pnb__param *p = &w->items[i].param;
         size_t n = pnb__key_mapping_parts(&e->layout, p->name, parts);
         e->n_expected += n;
-        for (size_t k = 0; k < n; k++)
+        for (size_t k = 0; k < n; k++) {
             e->n_found += pnb__weight_file_lookup(&e->file, parts[k].key) != NULL ? 1 : 0;
+            compare_scales(e, &parts[k], fn, user);
+        }
         pnb_status status = pnb__key_mapping_gather(&e->layout, &e->file, p, false, &g, &err);
         if (status != PNB_OK)
             fn(user, status == PNB_NOT_FOUND ? PNB__KEY_MISSING : PNB__KEY_SHAPE, err.text);
@@ -52,8 +87,8 @@ static void compare_keys(const pnb__key_check *e, const pnb__weights *w, pnb__ke
     char text[320];
     for (size_t i = 0; i < pnb__weight_file_count(&e->file); i++) {
         const char *key = pnb__weight_file_at(&e->file, i)->name;
-        if (pnb__batch_count_is(w, &e->layout, key))
-            continue; /* a number that is kept, where there is one */
+        if (pnb__batch_count_is(w, &e->layout, key) || is_scale(e, w, key))
+            continue; /* numbers that are kept, where there are some */
         if (pnb__key_mapping_ignores(&e->layout, key)) {
             snprintf(text, sizeof text, "%.200s is a buffer that nothing reads", key);
             fn(user, PNB__KEY_IGNORED, text);
