@@ -143,4 +143,18 @@ says "rows of 32 hold 2 embeddings each"
 want 0 search --index pi.safetensors --queries pt.safetensors -k 1
 want 1 "${train[@]}" --objective pcme --model l/p/checkpoints/step_3 --name q --max-steps 2
 says "compares single embeddings"
+
+# what people do with such models: there is no transformer block to make small, and classes are single vectors
+want 0 check l/p/checkpoints/step_3
+prints "built-in picture: finite, norm 1"
+want 1 classify -m l/p/checkpoints/step_3 --images s/test --classnames circle,star --templates simple
+says "gives 2 embeddings each, and a class is one"
+m=l/a/checkpoints/step_8
+want 1 quantize --model $m --images s/val --out small
+says "nothing of this model can be made small"
+want 0 check $m
+want 0 classify -m $m --images s/test --classnames circle,star,bar --templates simple -q
+want 0 probe -m $m --images s/test --texts s/test --limit 4 -q
+want 0 explain -m $m --text "a red star" --images s/test --cell 3 --json -q
+prints '"removal": "grey"'
 finish

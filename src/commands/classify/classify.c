@@ -67,6 +67,18 @@ static bool needs_images(const pnb__classify *run)
     return false;
 }
 
+/* A class is one vector, the mean of its prompts: of K embeddings a row that would mix the k-th of
+ * all, which mean nothing together. */
+static pnb_status check_single(pnb__app *app, const char *name, size_t n_embeddings)
+{
+    if (n_embeddings <= 1)
+        return PNB_OK;
+    return pnb__fail(&app->err, PNB_UNSUPPORTED,
+                     "%s gives %zu embeddings each, and a class is one: PVSE models search and "
+                     "retrieve, they do not classify",
+                     name, n_embeddings);
+}
+
 static pnb_status open_model(pnb__app *app, const pnb__classify *run, pnb_encoder *encoder)
 {
     const pnb__classify_opts *o = run->opts;
@@ -83,7 +95,8 @@ static pnb_status open_model(pnb__app *app, const pnb__classify *run, pnb_encode
                            : "dummy prompts (or give --none-set)";
     if (o->model == NULL)
         return pnb__usage(app, "--model is missing: it embeds the %s", what);
-    return pnb__encoder_open_named(encoder, app, o->model, &parts);
+    pnb_status status = pnb__encoder_open_named(encoder, app, o->model, &parts);
+    return status == PNB_OK ? check_single(app, o->model, encoder->info->n_embeddings) : status;
 }
 
 /* With --skip-existing: whether the result is there. */
@@ -207,6 +220,7 @@ static pnb_status settle_measure(pnb__app *app, pnb__classify *run)
 {
     pnb_view images = {0}, classes = {0};
     pnb_status status;
+    PNB_TRY(check_single(app, run->images.source.what, run->images.source.set->info.n_embeddings));
     PNB_TRY(pnb_view_init(&images, run->images.source.set, &app->err));
     PNB_TRY(pnb_view_init(&classes, run->clf, &app->err));
     run->measure = run->opts->measure;
