@@ -33,14 +33,19 @@ typedef struct job {
     struct job *link;
 } job;
 
+/* The one variable of the library that can change: threads belong to the process. */
 static struct {
     pthread_mutex_t lock;
     pthread_cond_t work;
     job *first, *last;               /* with parts that nobody has taken */
     atomic_int n_jobs;               /* of that list */
     int n_threads, n_idle, n_asleep; /* those asleep are idle too, the other idle ones spin */
+    int n_processors;                /* 0 before the first job */
+    pthread_once_t watches_forks;
     _Atomic int64_t crowded_until;
-} pool = {.lock = PTHREAD_MUTEX_INITIALIZER, .work = PTHREAD_COND_INITIALIZER};
+} pool = {.lock = PTHREAD_MUTEX_INITIALIZER,
+          .work = PTHREAD_COND_INITIALIZER,
+          .watches_forks = PTHREAD_ONCE_INIT};
 
 static _Thread_local bool is_inside;
 
@@ -177,8 +182,7 @@ static void watch_forks(void)
  * cannot be started is done without. */
 static void start_threads(int n)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, watch_forks);
+    pthread_once(&pool.watches_forks, watch_forks);
     sigset_t all, before;
     pthread_attr_t detached;
     sigfillset(&all);
@@ -201,11 +205,10 @@ static void start_threads(int n)
  * the number of processors only, or what the largest job can use. */
 static void have_threads(int n_helpers)
 {
-    static int n_processors;
-    if (n_processors == 0)
-        n_processors = pnb__n_processors();
+    if (pool.n_processors == 0)
+        pool.n_processors = pnb__n_processors();
     int missing = n_helpers - pool.n_idle;
-    int room = PNB_MAX(n_processors - 1, n_helpers) - pool.n_threads;
+    int room = PNB_MAX(pool.n_processors - 1, n_helpers) - pool.n_threads;
     if (missing > 0 && room > 0)
         start_threads(PNB_MIN(missing, room));
 }

@@ -285,6 +285,7 @@ const pnb__experiment pnb__experiment_pcme_toy = {.word = "pcme-toy",
                                                   .step_s = 0.03,
                                                   .stage_s = 5,
                                                   .shapes = scenes,
+                                                  .splits_train = true,
                                                   .prepare = prepare,
                                                   .measure = measure,
                                                   .draw = draw};

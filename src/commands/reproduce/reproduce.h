@@ -70,7 +70,8 @@ typedef struct pnb__experiment {
     const char *word;  /* of the command */
     const char *paper; /* "PCME (Chun et al. 2021), Table 1" */
     pnb__repro_data needs;
-    bool is_timed; /* figures are times: a folder holds those of one device and its threads */
+    bool is_timed;     /* figures are times: a folder holds those of one device and its threads */
+    bool splits_train; /* its test pictures come from the train split; the other is not read */
     const pnb__figure *figures;
     const pnb__repro_row *rows;
     const pnb__paper_line *lines;

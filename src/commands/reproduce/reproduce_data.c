@@ -282,7 +282,7 @@ static pnb_status take_folder(pnb__reproduction *run)
     pnb_status status = take_layout(run);
     if (status == PNB_OK)
         status = check_split(run->pictures.train, &run->app->err);
-    if (status == PNB_OK)
+    if (status == PNB_OK && !run->about->splits_train)
         status = check_split(run->pictures.test, &run->app->err);
     return status;
 }
