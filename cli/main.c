@@ -66,6 +66,7 @@ int main(int argc, char **argv)
                                     .hf_home = getenv("HF_HOME"),
                                     .cache_home = getenv("XDG_CACHE_HOME"),
                                     .home = getenv("HOME")},
+                            .cpu = getenv("PENUMBRA_CPU"),
                             .environment = (const char *const *)environ};
     program.colour = program.is_tty && (no_colour == NULL || no_colour[0] == '\0');
     listen_to_signals();

@@ -34,14 +34,35 @@ typedef enum pnb_device {
     PNB_DEVICE_REF  /* plain C only: slow, the oracle of the tests */
 } pnb_device;
 
-/* Highest instruction set the cpu kernels may use; AUTO asks the machine. */
-typedef enum pnb_isa {
-    PNB_ISA_AUTO,       /* the highest of those below that the machine has */
-    PNB_ISA_GENERIC,    /* what every machine has; products by BLAS */
-    PNB_ISA_AVX2,       /* with FMA and F16C */
-    PNB_ISA_AVX512,     /* F, BW, VL, DQ */
-    PNB_ISA_AVX512_VNNI /* and products of bytes */
+/* Highest instruction set the cpu kernels may use; AUTO asks the machine. X(NAME, word):
+ *   AUTO         the highest of those below that the machine has, EMULATED left out
+ *   GENERIC      what every machine has; products by BLAS
+ *   AVX2         with FMA and F16C
+ *   AVX512       F, BW, VL, DQ
+ *   AVX512_VNNI  and products of bytes
+ *   AVX512_BF16  and products of bfloat16
+ *   AMX          and tiles of both, where the system lets the process use them
+ *   EMULATED     GENERIC with AMX's tile instructions in plain C, the same bits in their sums: for
+ *                tests on machines without the unit, slow */
+#define PNB_ISA_LIST(X)                                                                            \
+    X(AUTO, auto)                                                                                  \
+    X(GENERIC, generic)                                                                            \
+    X(AVX2, avx2)                                                                                  \
+    X(AVX512, avx512)                                                                              \
+    X(AVX512_VNNI, avx512vnni)                                                                     \
+    X(AVX512_BF16, avx512bf16)                                                                     \
+    X(AMX, amx)                                                                                    \
+    X(EMULATED, emulated)
+typedef enum pnb_isa { /* in the order of the list */
+#define PNB_ISA_ENUM(NAME, word) PNB_ISA_##NAME,
+                       PNB_ISA_LIST(PNB_ISA_ENUM)
+#undef PNB_ISA_ENUM /* the list stays, for names */
 } pnb_isa;
+
+/* The word of an instruction set, "avx512vnni"; "unknown" for other numbers. */
+const char *pnb_isa_name(pnb_isa isa);
+/* The set of a word; *out is untouched on failure.  Errors  NOT_FOUND (the text lists the words) */
+pnb_status pnb_isa_parse(pnb_isa *out, const char *name, pnb_error *err);
 
 /* What a user of the library chooses; all zero are the defaults. */
 typedef struct pnb_ctx_opts {

@@ -60,8 +60,10 @@ typedef struct pnb_embeddings_info {
     char weights_sha256[65];    /* the chain's first link: 64 lower-case hexadecimal digits */
     pnb_adapter_links adapters; /* the links behind it, in the order in which they were applied */
     char preprocess[256];       /* how pixels or captions were made ready, in words */
-    char measure[24]; /* what an adapter made the rows to be compared by; else their family says */
-    uint64_t seed;    /* of the job that made the rows: what was drawn for them follows it */
+    char
+        precision[16]; /* of the products (pnb_precision_name), "" floats; "mixed": of both kinds */
+    char measure[24];  /* what an adapter made the rows to be compared by; else their family says */
+    uint64_t seed;     /* of the job that made the rows: what was drawn for them follows it */
     size_t n_embeddings;            /* K that lie beside each other in a row (PVSE); 0 or 1: one */
     double match_a, match_b;        /* trained a > 0 and b of match_prob (PCME's negative_scale and
                                      * shift); a 0 or NaN when there are none */

@@ -41,6 +41,7 @@ typedef struct pnb_encoder_opts {
     /* A file or folder in place of what lies in the model's folder; NULL: that one. */
     const char *tokenizer, *preprocess;
     int64_t max_image_pixels; /* of a picture; 0: PNB_IMAGE_DEFAULT_PIXELS. Larger are refused */
+    pnb_precision precision;  /* of the products (penumbra/model.h); 0: floats */
 } pnb_encoder_opts;
 
 /* Opens a model folder on `ctx`, which must outlive the encoder. Weights stay a read-only file map;

@@ -230,13 +230,26 @@ int pnb__n_processors(void);
  * under `root`. INT_MAX: no limit. */
 int pnb__cgroup_processors(const char *groups, const char *root);
 
+/* ---- processor.c -- What this processor and its system offer, asked anew by every call. */
+typedef struct pnb__cpu {
+    char name[64]; /* as the processor calls itself, or "" */
+    bool avx2;     /* with FMA and F16C */
+    bool avx512;   /* F, BW, VL, DQ */
+    bool vnni, bf16;
+    bool amx_tile, amx_int8, amx_bf16; /* the processor has them */
+    bool amx_allowed;                  /* and the system lets this process use tiles */
+} pnb__cpu;
+pnb__cpu pnb__cpu_look(void);
+pnb_isa pnb__cpu_best(const pnb__cpu *cpu); /* never AUTO, never EMULATED */
+
 /* ---- ctx.c ---- */
 struct pnb__kernels;
 struct pnb_ctx {
     int n_threads;
     pnb_device device;
     bool batch_invariant;
-    pnb_isa isa; /* resolved: never AUTO */
+    pnb_isa isa;         /* resolved: never AUTO nor EMULATED */
+    bool emulates_tiles; /* EMULATED was asked for: isa is GENERIC, with that column on top */
     pnb_log_fn log;
     void *log_user;
     /* A device's column of kernels, which overwrites slots after the CPU's; NULL: none */

@@ -6,11 +6,8 @@
  * because tests ask for it to cover that code. */
 #include <time.h>
 
-#if defined(__x86_64__)
-#include <cpuid.h>
-#endif
-
 #include "base/base.h"
+#include "base/names.h"
 
 #ifndef PNB_VERSION
 #error "PNB_VERSION comes from the project() line of CMakeLists.txt"
@@ -26,47 +23,24 @@ pnb_ctx_opts pnb_ctx_opts_default(void)
     return (pnb_ctx_opts){.n_threads = 0};
 }
 
-#if defined(__x86_64__)
-/* __builtin_cpu_supports knows the operating system's part (saved registers) but, in Clang 14, not
- * F16C, which the avx2 kernels use to read half precision. */
-static bool has_f16c(void)
-{
-    unsigned a, b, c, d;
-    return __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_F16C) != 0;
-}
+PNB_DEFINE_NAME(pnb_isa_name, pnb_isa, PNB_NAMES_OF_IDENTS(PNB_ISA_LIST), "unknown")
+PNB_DEFINE_PARSE(pnb_isa_parse, pnb_isa, "instruction set", PNB_NAMES_OF_IDENTS(PNB_ISA_LIST))
 
-static pnb_isa best_isa(void)
-{
-    __builtin_cpu_init();
-    if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma") || !has_f16c())
-        return PNB_ISA_GENERIC;
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-        __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq"))
-        return __builtin_cpu_supports("avx512vnni") ? PNB_ISA_AVX512_VNNI : PNB_ISA_AVX512;
-    return PNB_ISA_AVX2;
-}
-#else
-static pnb_isa best_isa(void)
-{
-    return PNB_ISA_GENERIC;
-}
-#endif
-
-static const char *isa_name(pnb_isa isa)
-{
-    static const char *const names[] = {"auto", "generic", "avx2", "avx512", "avx512vnni"};
-    return names[isa];
-}
-
+/* Sets are in the order of the enum; what is emulated runs anywhere. */
 static pnb_status resolve_isa(pnb_isa wanted, pnb_isa *out, pnb_error *err)
 {
-    if ((unsigned)wanted > PNB_ISA_AVX512_VNNI)
+    if ((unsigned)wanted > PNB_ISA_EMULATED)
         return pnb__fail(err, PNB_ARG, "instruction set %d is not one of pnb_isa", (int)wanted);
-    pnb_isa best = best_isa();
+    if (wanted == PNB_ISA_EMULATED) {
+        *out = PNB_ISA_GENERIC;
+        return PNB_OK;
+    }
+    pnb__cpu cpu = pnb__cpu_look();
+    pnb_isa best = pnb__cpu_best(&cpu);
     if (wanted > best)
         return pnb__fail(err, PNB_UNSUPPORTED,
                          "instruction set %s wanted, this machine has %s; ask for auto",
-                         isa_name(wanted), isa_name(best));
+                         pnb_isa_name(wanted), pnb_isa_name(best));
     *out = wanted == PNB_ISA_AUTO ? best : wanted;
     return PNB_OK;
 }
@@ -90,6 +64,7 @@ pnb_status pnb_ctx_create(pnb_ctx **out, const pnb_ctx_opts *opts, pnb_error *er
     ctx->device = chosen.device;
     ctx->batch_invariant = chosen.batch_invariant;
     ctx->isa = isa;
+    ctx->emulates_tiles = chosen.isa == PNB_ISA_EMULATED;
     ctx->log = chosen.log;
     ctx->log_user = chosen.log_user;
     *out = ctx;

@@ -218,6 +218,8 @@ pnb_status pnb__encoder_init(pnb_encoder *e, const pnb_ctx *ctx, const char *dir
         status = refuse_adapter(dir, err);
     if (status == PNB_OK)
         status = pnb_model_load(&e->model, ctx, dir, err);
+    if (status == PNB_OK)
+        status = pnb_model_set_precision(e->model, parts->precision, err);
     if (status != PNB_OK)
         return status;
     e->info = pnb_model_get_info(e->model);
@@ -356,6 +358,9 @@ void pnb_encoder_describe(const pnb_encoder *e, pnb_encode_side side, uint64_t s
     snprintf(info->modality, sizeof info->modality, "%s", is_text ? "text" : "image");
     snprintf(info->model, sizeof info->model, "%s", e->name);
     snprintf(info->weights_sha256, sizeof info->weights_sha256, "%s", e->weights_sha256);
+    if (pnb_model_get_precision(e->model) != PNB_PRECISION_FP32)
+        snprintf(info->precision, sizeof info->precision, "%s",
+                 pnb_precision_name(pnb_model_get_precision(e->model)));
     if (is_text)
         describe_text(e, info->preprocess, sizeof info->preprocess);
     else if (e->preprocess.width > 0)

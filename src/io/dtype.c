@@ -9,6 +9,8 @@
 
 #include <string.h>
 
+#include "kernels/bf16.h"
+
 #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
 #error "files are little-endian and mapped as they are: a big-endian machine needs byte swapping"
 #endif
@@ -105,13 +107,6 @@ static uint16_t narrow_f16(uint32_t bits)
     return (uint16_t)(sign | ((fraction + half) >> shift));
 }
 
-static uint16_t narrow_bf16(uint32_t bits)
-{
-    if ((bits & 0x7fffffffu) > 0x7f800000u)
-        return (uint16_t)((bits >> 16) | 0x0040u);
-    return (uint16_t)((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
-}
-
 void pnb_f16_to_f32(const uint16_t *in, float *out, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
@@ -137,5 +132,5 @@ void pnb_f32_to_f16(const float *in, uint16_t *out, size_t n)
 void pnb_f32_to_bf16(const float *in, uint16_t *out, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        out[i] = narrow_bf16(bits_of(in[i]));
+        out[i] = pnb__bf16_of(in[i]);
 }

@@ -68,6 +68,7 @@ typedef struct pnb__packed {
     pnb__store store;
     int levels;     /* of STORE_I8: what the other factor is rounded to */
     bool is_conv2d; /* by conv2d_pack, which has an order of its own */
+    bool is_bf16;   /* by gemm_bf16_pack, the same; store is what it was packed from */
 } pnb__packed;
 
 /* c = act(alpha * op(a) * op(b) + bias) * col_scale + residual, or += the product when beta is 1.
@@ -92,7 +93,7 @@ typedef struct pnb__gemm_args {
     void *pre; /* (m,n) rows ldc apart, or NULL */
     const pnb__packed *packed;
     size_t packed_first; /* a multiple of the table's gemm_group */
-    void *work;          /* gemm_i8 only: gemm_i8_work bytes */
+    void *work;          /* gemm_i8 and gemm_bf16 only: bytes of their _work */
 } pnb__gemm_args;
 
 /* Activations of an integer product are rounded to this many levels above 0. In 7 bits the sums of
@@ -207,12 +208,13 @@ typedef struct pnb__spread_args {
     const void *d_sums;     /* (n1) */
 } pnb__spread_args;
 
-/* Products of rows of bfloat16: c[i][j] = a_i . b_j, i < m, in floats. k is even; b is packed in
- * panels of 32 rows: element d of row j stands at ((j/32 k/2 + d/2) 32 + j%32) 2 + d%2. Each sum of
- * k products is right to 2 k 2^-24 |a_i| |b_j|. */
+/* Products of rows of bfloat16: c[i][j] = a_i . b_j, i < m, in floats. k is even, rows of a are lda
+ * apart; b is packed in panels of 32 rows: element d of row j stands at
+ * ((j/32 k/2 + d/2) 32 + j%32) 2 + d%2. Each sum of k products is right to 2 k 2^-24 |a_i| |b_j|.
+ * Its order is the instruction's: see gemm_bf16. */
 #define PNB__BF16_PANEL 32
 typedef struct pnb__bf16_args {
-    size_t m, n_panels, k, ldc;
+    size_t m, n_panels, k, lda, ldc;
     const uint16_t *a, *b;
     float *c; /* rows of at least 32 n_panels */
 } pnb__bf16_args;
@@ -373,9 +375,10 @@ typedef struct pnb__kernels {
     const char *name;   /* "ref", "cpu-avx2", ... */
     const pnb_ctx *ctx; /* whom it was filled for; what the mem_ slots take */
     pnb__real real;
-    bool host_memory;     /* device memory is host memory: a file map can be used as it lies */
-    size_t gemm_group;    /* packed_first of gemm is a multiple of it; 0: packing gains nothing */
-    size_t gemm_i8_group; /* the same of gemm_i8 */
+    bool host_memory;       /* device memory is host memory: a file map can be used as it lies */
+    size_t gemm_group;      /* packed_first of gemm is a multiple of it; 0: packing gains nothing */
+    size_t gemm_i8_group;   /* the same of gemm_i8 */
+    size_t gemm_bf16_group; /* the same of gemm_bf16 */
     void (*products_bf16)(const pnb__bf16_args *a); /* NULL where floats are as fast */
     pnb__host_kernels host;
 #define PNB__KERNEL(column, returns, name, parameters, names) returns(*name) parameters;
@@ -394,7 +397,8 @@ typedef enum pnb__kernel_column {
     PNB__KERNEL_REF,
     PNB__KERNEL_FAST,
     PNB__KERNEL_FAST_ONLY,
-    PNB__KERNEL_I8
+    PNB__KERNEL_I8,
+    PNB__KERNEL_BF16
 } pnb__kernel_column;
 typedef struct pnb__kernel_slot {
     const char *name;
@@ -416,5 +420,7 @@ void pnb__kernels_ref_f64(pnb__kernels *k);
 /* rows_alone: no row of a result may depend on how many rows there are. */
 void pnb__kernels_cpu_f32(pnb__kernels *k, pnb_isa isa, bool rows_alone);
 void pnb__kernels_cpu_f64(pnb__kernels *k, pnb_isa isa);
+/* The slots that a tile unit serves, by the unit in plain C; over a filled f32 table. */
+void pnb__kernels_emulate_tiles(pnb__kernels *k);
 
 #endif

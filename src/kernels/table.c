@@ -16,6 +16,8 @@ void pnb__kernels_fill_host(pnb__kernels *k, const pnb_ctx *ctx, pnb__real real)
         pnb__kernels_cpu_f64(k, ctx->isa);
     else
         pnb__kernels_cpu_f32(k, ctx->isa, ctx->batch_invariant);
+    if (real == PNB__F32 && ctx->emulates_tiles)
+        pnb__kernels_emulate_tiles(k);
 }
 
 void pnb__kernels_fill(pnb__kernels *k, const pnb_ctx *ctx, pnb__real real)

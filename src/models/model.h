@@ -32,6 +32,7 @@ struct pnb_model {
     pnb_model_info info;
     pnb__towers own;                    /* of pnb_model_encode_... */
     unsigned version;                   /* another one when weights are stored differently */
+    pnb_precision precision;            /* of products with the blocks' matrices */
     atomic_bool checked[PNB__N_TOWERS]; /* weights known to be finite */
 };
 

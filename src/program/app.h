@@ -47,8 +47,12 @@ typedef struct pnb__app {
     size_t n_skipped;                         /* inputs left out: exit 3 */
     const volatile sig_atomic_t *interrupted; /* set by the signal handler; may be NULL */
     pnb__hub hub;
+    const char *cpu; /* of the program */
     pnb_ctx *ctx;
     pnb_error err;
+    /* Weights and precision of the embeddings that came first; and whether others were named */
+    char first_weights[65], first_precision[16];
+    bool has_mixed_precision;
     char **unknown_sets; /* embedding sets in use whose model or modality is unknown */
     size_t n_unknown_sets;
 } pnb__app;
@@ -70,6 +74,7 @@ typedef struct pnb__program {
     bool is_tty, colour;
     pnb__hub hub;
     const char *const *environment; /* "NAME=value", NULL-terminated; NULL: no options from it */
+    const char *cpu; /* PENUMBRA_CPU: a word of pnb_isa, the most that is used; NULL: all */
     const volatile sig_atomic_t *interrupted;
 } pnb__program;
 

@@ -34,7 +34,16 @@ static pnb_status make_ctx(pnb__app *app)
     opts.device = strcmp(app->common.device, "ref") == 0 ? PNB_DEVICE_REF : PNB_DEVICE_CPU;
     opts.log = on_log;
     opts.log_user = app;
-    return pnb_ctx_create(&app->ctx, &opts, &app->err);
+    pnb_status status = PNB_OK;
+    if (app->cpu != NULL && app->cpu[0] != '\0')
+        status = pnb_isa_parse(&opts.isa, app->cpu, &app->err);
+    if (status == PNB_OK)
+        status = pnb_ctx_create(&app->ctx, &opts, &app->err);
+    if (status != PNB_OK && opts.isa != PNB_ISA_AUTO)
+        pnb__error_prefix(&app->err, "PENUMBRA_CPU=%s", app->cpu);
+    else if (status == PNB_NOT_FOUND)
+        pnb__error_prefix(&app->err, "PENUMBRA_CPU");
+    return status;
 }
 
 /* Prints the error, if any, and tells the exit status. */
@@ -216,6 +225,7 @@ int pnb__program_run(const pnb__program *program, int argc, char **argv)
                     .is_tty = program->is_tty,
                     .colour = program->colour,
                     .hub = program->hub,
+                    .cpu = program->cpu,
                     .interrupted = program->interrupted};
     char full_name[128];
     int at = 1;

@@ -224,7 +224,7 @@ static pnb_status take_environment(const pnb__program *program, pnb__settings *s
         const char *equals = strchr(*v, '=');
         char name[MAX_NAME], where[MAX_NAME + sizeof prefix];
         if (strncmp(*v, prefix, sizeof prefix - 1) != 0 || equals == NULL || equals[1] == '\0' ||
-            pnb__starts_with(*v, "PENUMBRA_CONFIG="))
+            pnb__starts_with(*v, "PENUMBRA_CONFIG=") || pnb__starts_with(*v, "PENUMBRA_CPU="))
             continue;
         snprintf(where, sizeof where, "%.*s", (int)(equals - *v), *v);
         snprintf(name, sizeof name, "%.*s", (int)(equals - *v - (int)sizeof prefix + 1),

@@ -410,6 +410,9 @@ pnb_status pnb_embeddings_concat(pnb_embeddings **out, const pnb_embeddings *con
             return pnb__fail_nomem(err, SIZE_MAX);
     }
     PNB_TRY(create_like(&found, sets[0], n, err));
+    for (size_t i = 1; i < n_sets; i++) /* rows of both kinds may stand together, but say so */
+        if (strcmp(sets[0]->info.precision, sets[i]->info.precision) != 0)
+            snprintf(found->info.precision, sizeof found->info.precision, "mixed");
     for (size_t i = 0; i < n_sets; i++) {
         for (size_t j = 0; j < sets[i]->n; j++)
             PNB_TRY(copy_row(found, row++, sets[i], j, err));

@@ -18,7 +18,7 @@
 
 /* ---- metadata ---- */
 
-enum { N_METADATA = 17 };
+enum { N_METADATA = 18 };
 
 /* Key, value, ..., NULL over text that lives in `values`. */
 typedef struct metadata_text {
@@ -73,6 +73,7 @@ static pnb_status make_metadata(metadata_text *m, const pnb_embeddings *e, pnb_e
     add_pair(m, &n, "weights_sha256", info->weights_sha256);
     add_pair(m, &n, PNB__ADAPTERS_KEY, m->adapters.data);
     add_pair(m, &n, "preprocess", info->preprocess);
+    add_pair(m, &n, "precision", info->precision);
     add_pair(m, &n, "measure", info->measure);
     add_pair(m, &n, "seed", m->seed);
     add_pair(m, &n, "logit_scale", m->scale.data);
@@ -247,6 +248,7 @@ static pnb_status load_info(pnb_embeddings_info *info, const pnb_safetensors *st
                       path, err));
     PNB_TRY(load_adapters(&info->adapters, st, path, err));
     PNB_TRY(copy_text(info->preprocess, sizeof(info->preprocess), st, "preprocess", path, err));
+    PNB_TRY(copy_text(info->precision, sizeof(info->precision), st, "precision", path, err));
     PNB_TRY(copy_text(info->measure, sizeof(info->measure), st, "measure", path, err));
     PNB_TRY(copy_number(&info->logit_scale, st, "logit_scale", path, err));
     PNB_TRY(copy_number(&info->logit_bias, st, "logit_bias", path, err));

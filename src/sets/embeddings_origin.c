@@ -96,6 +96,7 @@ static json_t *make(const pnb_embeddings *e)
     put_text(root, &ok, "weights_sha256", info->weights_sha256);
     pnb__adapter_links_put(root, &info->adapters, &ok);
     put_text(root, &ok, "preprocess", info->preprocess);
+    put_text(root, &ok, "precision", info->precision);
     put_text(root, &ok, "measure", info->measure);
     put(root, &ok, "seed", json_integer((json_int_t)info->seed));
     put_number(root, &ok, "logit_scale", info->logit_scale);
@@ -166,6 +167,7 @@ static void read_origin(pnb__jobj *o, pnb__origin *out, pnb_error *err)
     pnb__json_get_text(o, "weights_sha256", info->weights_sha256, sizeof info->weights_sha256, err);
     pnb__adapter_links_get(o, &info->adapters, err);
     pnb__json_get_text(o, "preprocess", info->preprocess, sizeof info->preprocess, err);
+    pnb__json_get_text(o, "precision", info->precision, sizeof info->precision, err);
     pnb__json_get_text(o, "measure", info->measure, sizeof info->measure, err);
     pnb__json_get_text(o, "ids_sha256", out->ids_sha256, sizeof out->ids_sha256, err);
     info->seed = (uint64_t)pnb__json_get_int_in(o, "seed", 0, 0, INT64_MAX, err);

@@ -28,6 +28,7 @@ typedef struct pnb__param {
     pnb__store store;   /* what data holds; other than REAL only as the weight of a linear */
     const void *scales; /* of STORE_I8: (N), W[n][k] = scales[n] * data[n][k] */
     int i8_levels;      /* of STORE_I8: what the other factor of a product is rounded to */
+    bool in_bf16;       /* graphs without gradients multiply by it in bfloat16 (gemm_bf16) */
     void *grad, *grad_store;
     bool trainable;
     bool fixed;      /* the owner promises that data will not change: it may be packed */

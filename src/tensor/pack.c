@@ -48,14 +48,21 @@ static pnb_status pack(const pnb__graph *g, const pnb__tensor *t, const pnb__par
     const pnb__kernels *k = &g->kernels;
     pnb__gemm_args args = {.n_batch = 1, .alpha = 1, .act = PNB__IDENTITY};
     pnb__linear_factor(t, &args);
-    *to = (pnb__packed){.k = args.k, .n = args.n, .store = p->store, .levels = p->i8_levels};
+    *to = (pnb__packed){.k = args.k,
+                        .n = args.n,
+                        .store = p->store,
+                        .levels = p->i8_levels,
+                        .is_bf16 = pnb__linear_in_bf16(t)};
     to->bytes = p->store == PNB__STORE_I8 ? k->gemm_i8_pack_bytes(to->k, to->n)
+                : to->is_bf16             ? k->gemm_bf16_pack_bytes(to->k, to->n)
                                           : k->gemm_pack_bytes(to->k, to->n, to->store);
     pnb_status status = k->mem_alloc(g->ctx, &to->data, to->bytes, err);
     if (status != PNB_OK)
         return status;
     if (p->store == PNB__STORE_I8)
         k->gemm_i8_pack(g->ctx, p->data, p->scales, to);
+    else if (to->is_bf16)
+        k->gemm_bf16_pack(g->ctx, &args, to);
     else
         k->gemm_pack(g->ctx, &args, to);
     return PNB_OK;
@@ -67,7 +74,7 @@ static bool is_wanted(const pnb__tensor *t, bool small)
         return !small && pnb__conv2d_can_pack(t);
     if (t->op != &pnb__ops[PNB__OP_LINEAR] || !t->needed)
         return false;
-    return small ? pnb__linear_store(t) != PNB__STORE_REAL : pnb__linear_can_pack(t);
+    return small ? pnb__linear_wants_packed(t) : pnb__linear_can_pack(t);
 }
 
 pnb_status pnb__graph_pack(pnb__graph *g, bool small, pnb_error *err)

@@ -62,14 +62,36 @@ static void isa_is_a_ceiling(void **state)
     (void)state;
     pnb_ctx *best = NULL;
     assert_int_equal(pnb_ctx_create(&best, NULL, NULL), PNB_OK);
-    for (int isa = PNB_ISA_GENERIC; isa <= PNB_ISA_AVX512_VNNI; isa++) {
+    for (int isa = PNB_ISA_GENERIC; isa <= PNB_ISA_EMULATED; isa++) {
         pnb_ctx_opts opts = {.isa = (pnb_isa)isa};
         pnb_ctx *ctx = NULL;
         pnb_status status = pnb_ctx_create(&ctx, &opts, NULL);
-        assert_int_equal(status, isa <= (int)best->isa ? PNB_OK : PNB_UNSUPPORTED);
+        bool is_here = isa <= (int)best->isa || isa == PNB_ISA_EMULATED;
+        assert_int_equal(status, is_here ? PNB_OK : PNB_UNSUPPORTED);
+        if (ctx != NULL) {
+            assert_int_equal(ctx->emulates_tiles, isa == PNB_ISA_EMULATED);
+            assert_int_equal(ctx->isa, isa == PNB_ISA_EMULATED ? PNB_ISA_GENERIC : isa);
+        }
         pnb_ctx_free(ctx);
     }
     pnb_ctx_free(best);
+}
+
+/* Words there and back; a stranger is told the words. */
+static void isas_have_names(void **state)
+{
+    (void)state;
+    for (int isa = PNB_ISA_AUTO; isa <= PNB_ISA_EMULATED; isa++) {
+        pnb_isa back = PNB_ISA_AUTO;
+        assert_int_equal(pnb_isa_parse(&back, pnb_isa_name((pnb_isa)isa), NULL), PNB_OK);
+        assert_int_equal((int)back, isa);
+    }
+    assert_string_equal(pnb_isa_name(PNB_ISA_AVX512_VNNI), "avx512vnni");
+    pnb_isa kept = PNB_ISA_AVX2;
+    pnb_error err = PNB_ERROR_INIT;
+    assert_int_equal(pnb_isa_parse(&kept, "sse9", &err), PNB_NOT_FOUND);
+    assert_non_null(strstr(err.text, "avx512bf16"));
+    assert_int_equal((int)kept, (int)PNB_ISA_AVX2);
 }
 
 typedef struct log_record {
@@ -114,7 +136,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(defaults_are_resolved),   cmocka_unit_test(choices_are_kept),
         cmocka_unit_test(bad_choices_are_refused), cmocka_unit_test(isa_is_a_ceiling),
-        cmocka_unit_test(log_reaches_the_hook),    cmocka_unit_test(time_goes_forward),
+        cmocka_unit_test(isas_have_names),         cmocka_unit_test(log_reaches_the_hook),
+        cmocka_unit_test(time_goes_forward),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -184,4 +184,17 @@ sleep 0.3
 want 1 embed -m model --text a -o busy.safetensors
 says "busy.safetensors is being written by another run"
 wait
+# precision: recorded, another set than in floats, compared with it by a note
+want 0 embed -m model --images shapes/test -o whole.safetensors -q
+want 0 embed -m model --images shapes/test --precision bf16 -o half.safetensors -q
+check "another set" test "$(sha256sum <whole.safetensors)" != "$(sha256sum <half.safetensors)"
+want 0 info half.safetensors --json
+prints '"precision": "bf16"'
+want 0 search --index whole.safetensors --queries half.safetensors -k 1 --measure mean
+says "half.safetensors was embedded in precision bf16, what came before it in fp32"
+want 0 search --index half.safetensors --queries half.safetensors -k 1 --measure mean
+check "no note on one precision" test "$(grep -c precision err)" -eq 0
+want 2 embed -m model --text a --precision fp8 -o x.npy
+says "fp32|bf16"
+
 finish

@@ -76,6 +76,18 @@ printf '{"image": "x.png", "caption": "a"}\n{"image": "y.png", "caption": "\\ud8
 want 0 info list.jsonl --json
 prints '"form": "jsonl"'
 
+# the processor: every rate is measured, and the mask is what is used
+want 0 info --cpu --json -t 1
+has_keys processor found used kernels threads f32_gflops bf16_unit bf16_gflops int8_unit int8_gops memory_gb_s
+check "rates are numbers above 0" python3 -c 'import json; r = json.load(open("out"))
+assert all(r[k] > 0 for k in ("f32_gflops", "bf16_gflops", "int8_gops", "memory_gb_s"))'
+PENUMBRA_CPU=generic want 0 info --cpu --json -t 1
+prints '"used": "generic"'
+PENUMBRA_CPU=sse9 want 1 info --cpu
+says "instruction set 'sse9' is unknown"
+want 2 info model --cpu
+says "no PATH with it"
+
 # what cannot be read
 head -c 100 t.safetensors >cut.safetensors
 want 1 info cut.safetensors

@@ -18,6 +18,8 @@ for query in ("a red star", "a ring"):
     hits = [h for h in json.load(open("out"))["hits"] if h["query"] == query]
     assert [h["rank"] for h in hits] == [1, 2, 3], hits
     assert sorted((h["score"] for h in hits), reverse=True) == [h["score"] for h in hits]'
+want 0 search --index i.safetensors -m model --query-text 'a red star' --precision bf16
+says "embedded in precision"
 want 0 search --index t.safetensors --queries i.safetensors -k 1
 want 0 search --index i.safetensors --queries t.safetensors --json
 check "ten hits, or all of eight" test "$(grep -c '"rank": 8' out)" -eq "$(grep -c . t.ids.jsonl)"

@@ -34,6 +34,11 @@ echo 'seed = 1' >other.conf
 check "another file" test "$(PENUMBRA_CONFIG=other.conf made)" = "$one"
 rm $config
 
+# the mask of instruction sets
+PENUMBRA_CPU=generic want 0 tokenizer train --captions shapes/train/captions.jsonl --vocab-size 300 --out cpu.json -q
+PENUMBRA_CPU=sse9 want 1 tokenizer train --captions shapes/train/captions.jsonl --vocab-size 300 --out cpu.json
+says "PENUMBRA_CPU: instruction set 'sse9' is unknown; known are auto, generic, avx2"
+
 # flags, and options of one command only
 PENUMBRA_JSON=true want 0 tokenizer train --captions shapes/train/captions.jsonl --vocab-size 300 --out t.json
 check "a flag" grep -q '^{' out

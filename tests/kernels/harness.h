@@ -200,17 +200,20 @@ static inline pnb_ctx *test_ctx(pnb_isa isa, int n_threads)
 }
 
 /* Table number i of those under test: 0 is the f32 reference; false when the machine lacks it. */
-#define N_TABLES 5
+#define N_TABLES 8
 static inline bool table_at(int i, pnb__kernels *k, int n_threads, pnb_ctx **ctx)
 {
-    static const pnb_isa isas[N_TABLES] = {PNB_ISA_GENERIC, PNB_ISA_GENERIC, PNB_ISA_AVX2,
-                                           PNB_ISA_AVX512, PNB_ISA_AVX512_VNNI};
+    static const pnb_isa isas[N_TABLES] = {
+        PNB_ISA_GENERIC,     PNB_ISA_GENERIC,     PNB_ISA_AVX2, PNB_ISA_AVX512,
+        PNB_ISA_AVX512_VNNI, PNB_ISA_AVX512_BF16, PNB_ISA_AMX,  PNB_ISA_EMULATED};
     *ctx = test_ctx(isas[i], n_threads);
     if (!*ctx)
         return false;
     pnb__kernels_ref_f32(k);
     if (i > 0)
-        pnb__kernels_cpu_f32(k, isas[i], false);
+        pnb__kernels_cpu_f32(k, (*ctx)->isa, false);
+    if ((*ctx)->emulates_tiles)
+        pnb__kernels_emulate_tiles(k);
     return true;
 }
 

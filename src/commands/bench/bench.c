@@ -187,11 +187,13 @@ pnb_status pnb__bench_encode(pnb__app *app, void *args, pnb__result *r)
     encode_work w = {.is_text = o->is_text, .batch = o->batch_size};
     pnb_status status;
     PNB_TRY(open_model(app, o->model, &w.model));
+    PNB_TRY(pnb_model_set_precision(w.model, o->precision, &app->err));
     w.info = pnb_model_get_info(w.model);
     PNB_TRY(make_inputs(&w, (uint64_t)app->common.seed, &app->err));
     pnb__result_text(r, "what", "what", o->is_text ? "encode text" : "encode image");
     pnb__result_text(r, "model", "model", o->model);
     pnb__result_int(r, "batch", "batch", (int64_t)o->batch_size);
+    pnb__result_text(r, "precision", "precision", pnb_precision_name(o->precision));
     pnb__bench_amount each = {o->batch_size, pnb_model_flops(w.model, o->is_text, o->batch_size)};
     status = pnb__bench_run(app, o, encode_once, &w, &each, r);
 done:

@@ -3,6 +3,7 @@
 #ifndef PNB_COMMANDS_BENCH_BENCH_H
 #define PNB_COMMANDS_BENCH_BENCH_H
 
+#include "penumbra/model.h"
 #include "penumbra/train.h"
 #include "program/app.h"
 #include "program/result_end.h"
@@ -10,6 +11,7 @@
 typedef struct pnb__bench_opts {
     const char *model; /* directory, built-in configuration or config.json; NULL: the objective's */
     bool is_text;
+    pnb_precision precision; /* of encode */
     pnb_objective objective; /* of train */
     int64_t n_samples;       /* of its losses over samples; not above 0: the objective's */
     size_t batch_size;

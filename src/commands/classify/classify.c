@@ -86,7 +86,8 @@ static pnb_status open_model(pnb__app *app, const pnb__classify *run, pnb_encode
     const pnb_encoder_opts parts = {.sides = (images ? PNB_ENCODE_IMAGES : 0) |
                                              (texts ? PNB_ENCODE_TEXTS : 0),
                                     .tokenizer = o->tokenizer,
-                                    .preprocess = o->preprocess};
+                                    .preprocess = o->preprocess,
+                                    .precision = o->precision};
     if (parts.sides == 0)
         return PNB_OK;
     const char *what = images ? "pictures"

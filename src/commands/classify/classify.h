@@ -20,6 +20,7 @@
 
 typedef struct pnb__classify_opts {
     const char *model, *tokenizer, *preprocess; /* model may be NULL when sets are given */
+    pnb_precision precision;                    /* of what the model embeds */
     pnb__text_list image_words;                 /* what was named, one word or several */
     const char *images, *labels;                /* images: the first of the words */
     pnb__class_source_opts source;

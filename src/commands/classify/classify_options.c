@@ -24,6 +24,7 @@ static const pnb__option options[] = {
                   "Model directory; not needed where pictures and prompts are embedding sets",
                   .letter = 'm'),
     PNB__MODEL_PARTS_ROWS(AT(tokenizer), AT(preprocess)),
+    PNB__PRECISION_ROW(AT(precision)),
     PNB__EXIF_ROW(AT(source.exif)),
     PNB__ROW_TEXT("split", AT(source.split), "NAME", "Split of a data set that has several",
                   .fallback = "test"),

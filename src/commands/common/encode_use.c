@@ -5,6 +5,7 @@
 #include "commands/common/encode_use.h"
 
 #include "commands/common/model_path.h"
+#include "commands/common/set_use.h"
 
 pnb_status pnb__encoder_open_named(pnb_encoder *e, pnb__app *app, const char *name,
                                    const pnb_encoder_opts *parts)
@@ -144,12 +145,19 @@ void pnb__encode_watch_init(pnb__encode_watch *w, pnb__app *app, const char *uni
 
 /* ---- sets in memory ---- */
 
+static pnb_status noted(pnb__app *app, pnb_embeddings *const *set, pnb_status status)
+{
+    if (status == PNB_OK)
+        pnb__note_precision(app, "what is encoded now", *set);
+    return status;
+}
+
 pnb_status pnb__embed_texts(pnb__app *app, pnb_encoder *encoder, const pnb__text_inputs *texts,
                             pnb_embeddings **out)
 {
     const pnb_encode_opts opts = pnb__encode_opts(app);
     const pnb__embed_source source = pnb__text_inputs_source(texts);
-    return pnb__embed_set(encoder, &source, &opts, out, NULL, &app->err);
+    return noted(app, out, pnb__embed_set(encoder, &source, &opts, out, NULL, &app->err));
 }
 
 pnb_status pnb__embed_images(pnb__app *app, pnb_encoder *encoder, const pnb__image_inputs *images,
@@ -158,7 +166,7 @@ pnb_status pnb__embed_images(pnb__app *app, pnb_encoder *encoder, const pnb__ima
     pnb_encode_opts opts = pnb__encode_opts(app);
     const pnb__embed_source source = pnb__image_inputs_source(images);
     opts.exif = exif;
-    return pnb__embed_set(encoder, &source, &opts, out, NULL, &app->err);
+    return noted(app, out, pnb__embed_set(encoder, &source, &opts, out, NULL, &app->err));
 }
 
 pnb_status pnb__embed_all(pnb__app *app, pnb_encoder *encoder, const pnb__embed_source *source,
@@ -168,5 +176,5 @@ pnb_status pnb__embed_all(pnb__app *app, pnb_encoder *encoder, const pnb__embed_
     pnb__encode_watch watch;
     opts.exif = exif;
     pnb__encode_watch_init(&watch, app, unit, &opts);
-    return pnb__embed_set(encoder, source, &opts, out, NULL, &app->err);
+    return noted(app, out, pnb__embed_set(encoder, source, &opts, out, NULL, &app->err));
 }

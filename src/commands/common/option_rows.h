@@ -2,6 +2,8 @@
 #ifndef PNB_COMMANDS_COMMON_OPTION_ROWS_H
 #define PNB_COMMANDS_COMMON_OPTION_ROWS_H
 
+#include "base/names.h"
+#include "penumbra/model.h"
 #include "penumbra/truth.h"
 #include "prob/choices.h"
 
@@ -33,6 +35,16 @@
             "preprocessor_config.json or open_clip_config.json in place of the model "             \
             "directory's; a directory without either is taken as its family's reference "          \
             "prepares pictures, with a warning")
+
+/* A field pnb_precision: how the model encodes. */
+#define PNB__PRECISION_ROW(at_precision)                                                           \
+    PNB__ROW_CHOICE("precision", (at_precision), "NAME",                                           \
+                    PNB__CHOICES(PNB_PRECISION_LIST(PNB__CHOICE_OF)),                              \
+                    "Products of the transformer blocks in floats, or with weights and "           \
+                    "activations rounded to bfloat16 and summed in floats: faster where the "      \
+                    "processor multiplies bfloat16 (penumbra info --cpu), cosine to fp32 at "      \
+                    "least 0.9999; the set records it",                                            \
+                    .names = PNB_NAMES(PNB_PRECISION_LIST), .fallback = "fp32")
 
 /* Two lists and two fields `const char *`: what is looked for, and the model that encodes it. */
 #define PNB__QUERY_ROWS(at_texts, at_images, at_queries, at_model)                                 \

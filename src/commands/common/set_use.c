@@ -4,6 +4,7 @@
  * safetensors) is compared on the user's word, and the result says so. */
 #include "commands/common/set_use.h"
 #include "base/grow.h"
+#include "penumbra/model.h"
 #include "prob/measure.h"
 #include "sets/provenance.h"
 #include "sets/set_rows.h"
@@ -43,6 +44,30 @@ pnb_status pnb__set_note(pnb__app *app, const char *path, const pnb_embeddings *
     return status;
 }
 
+static const char *precision_word(const char *precision)
+{
+    return precision[0] == '\0' ? pnb_precision_name(PNB_PRECISION_FP32) : precision;
+}
+
+void pnb__note_precision(pnb__app *app, const char *what, const pnb_embeddings *set)
+{
+    const pnb_embeddings_info *info = &set->info;
+    if (info->weights_sha256[0] == '\0' || app->has_mixed_precision)
+        return;
+    if (app->first_weights[0] == '\0') {
+        memcpy(app->first_weights, info->weights_sha256, sizeof app->first_weights);
+        memcpy(app->first_precision, info->precision, sizeof app->first_precision);
+    }
+    if (strcmp(app->first_weights, info->weights_sha256) != 0 ||
+        strcmp(app->first_precision, info->precision) == 0)
+        return;
+    app->has_mixed_precision = true;
+    pnb__say(app,
+             "note: %s was embedded in precision %s, what came before it in %s; rows of one model "
+             "are compared all the same",
+             what, precision_word(info->precision), precision_word(app->first_precision));
+}
+
 static pnb_status load(pnb_embeddings **out, const char *path, bool is_mapped, pnb__app *app)
 {
     pnb_error *err = &app->err;
@@ -55,6 +80,8 @@ static pnb_status load(pnb_embeddings **out, const char *path, bool is_mapped, p
         status = number_rows(*out, err);
     if (status == PNB_OK)
         status = pnb__set_note(app, path, *out);
+    if (status == PNB_OK)
+        pnb__note_precision(app, path, *out);
     if (status != PNB_OK) {
         pnb_embeddings_free(*out);
         *out = NULL;

@@ -15,6 +15,9 @@ pnb_status pnb__set_load(pnb_embeddings **out, const char *path, pnb__app *app);
  * is loaded all the same. */
 pnb_status pnb__set_map(pnb_embeddings **out, const char *path, pnb__app *app);
 /* The noting alone, for a set that was loaded otherwise. Errors  NOMEM */
+/* Says once, where embeddings of one model in two precisions meet: they are compared all the same.
+ * Every set that is loaded comes by; those that a command encodes are handed over by it. */
+void pnb__note_precision(pnb__app *app, const char *what, const pnb_embeddings *set);
 pnb_status pnb__set_note(pnb__app *app, const char *path, const pnb_embeddings *set);
 /* Warns where means are not of unit length and the measure reads their length: csd and its
  * relatives are similarities of unit means only. */

@@ -65,6 +65,7 @@ static const pnb__option options[] = {
     PNB__ROW_INT("batch-size", AT(how.batch_size), "N", "Inputs encoded together",
                  PNB__RANGE(1, 65536), .fallback = "8", .group = "How", .letter = 'b'),
     PNB__MODEL_PARTS_ROWS(AT(parts.tokenizer), AT(parts.preprocess)),
+    PNB__PRECISION_ROW(AT(parts.precision)),
     PNB__ROW_INT(
         "save-every", AT(file.save_every), "N",
         "Rows between two parts of the journal that a killed run continues from; a part is "

@@ -239,6 +239,8 @@ static pnb_status describe_set(pnb__app *app, const char *path, pnb__result *r)
         pnb__result_real(r, "match_a", "a of match_prob", set->info.match_a, 4);
         pnb__result_real(r, "match_b", "b of match_prob", set->info.match_b, 4);
     }
+    if (set->info.precision[0] != '\0')
+        pnb__result_text(r, "precision", "precision of its products", set->info.precision);
     describe_uncertainty(set, r);
     describe_chain(&set->info, r);
     status = pnb__set_note(app, path, set);
@@ -364,6 +366,11 @@ pnb_status pnb__info_run(pnb__app *app, void *args, pnb__result *r)
 {
     const pnb__info_opts *opts = args;
     char *resolved = NULL;
+    if (opts->is_cpu == (opts->path != NULL))
+        return pnb__usage(app, opts->is_cpu ? "--cpu tells of the processor: no PATH with it"
+                                            : "PATH is missing; or --cpu for the processor");
+    if (opts->is_cpu)
+        return pnb__info_cpu(app, r);
     pnb_status status = pnb__model_path(app, opts->path, &resolved, &app->err);
     if (status == PNB_OK)
         status = describe_resolved(app, resolved, r);

@@ -15,6 +15,7 @@ static const pnb__option options[] = {
                     "Rows that contain the query, or rows inside it", .fallback = "containing"),
     PNB__QUERY_ROWS(AT(in.queries.texts), AT(in.queries.images), AT(in.queries.set), AT(in.model)),
     PNB__MODEL_PARTS_ROWS(AT(in.parts.tokenizer), AT(in.parts.preprocess)),
+    PNB__PRECISION_ROW(AT(in.parts.precision)),
     PNB__QUERY_EXIF_ROW(AT(in.queries.exif)),
     PNB__ROW_INT("k", AT(opts.k), "N", "Members shown of a query", PNB__RANGE(1, 1e6),
                  .fallback = "10", .letter = 'k'),

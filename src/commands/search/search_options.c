@@ -28,6 +28,7 @@ static const pnb__option options[] = {
     PNB__QUERY_ROWS(AT(job.in.queries.texts), AT(job.in.queries.images), AT(job.in.queries.set),
                     AT(job.in.model)),
     PNB__MODEL_PARTS_ROWS(AT(job.in.parts.tokenizer), AT(job.in.parts.preprocess)),
+    PNB__PRECISION_ROW(AT(job.in.parts.precision)),
     PNB__QUERY_EXIF_ROW(AT(job.in.queries.exif)),
     PNB__ROW_INT("k", AT(job.k), "N",
                  "Hits of a query at most: 10, with --conformal the whole list", PNB__RANGE(1, 1e6),

@@ -111,6 +111,7 @@ pnb_status pnb__embed_sign(const pnb__embed_signed *job, char text[PNB__EMBED_SI
     for (size_t i = 0; i < job->info->adapters.n; i++)
         add_text(&hash, job->info->adapters.items[i].sha256);
     add_text(&hash, job->info->preprocess);
+    add_text(&hash, job->info->precision);
     pnb_status status = add_parts(&hash, job, err);
     if (status != PNB_OK)
         return status;

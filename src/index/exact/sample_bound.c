@@ -16,6 +16,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "kernels/bf16.h"
+
 #define UNIT 5.9604644775390625e-08 /* 2^-24 */
 #define COLUMNS 384                 /* of a product, and rows: what it keeps in the second cache */
 #define ROWS 224
@@ -73,22 +75,6 @@ static void fill_centre(pnb__sample_queries *q)
     }
 }
 
-/* To nearest, ties to even; samples that are not finite are refused by their length. */
-static uint16_t half_of(float x)
-{
-    uint32_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
-}
-
-static float of_half(uint16_t x)
-{
-    uint32_t bits = (uint32_t)x << 16;
-    float f;
-    memcpy(&f, &bits, sizeof f);
-    return f;
-}
-
 /* What becomes of a sample: the row as it enters the product, its squared length, and the length of
  * what rounding took; *square of a sample that is not finite is not either. */
 typedef struct written {
@@ -115,8 +101,8 @@ static written write_halves(const double *sample, const double *centre, size_t d
     written w = {0.0, 0.0};
     for (size_t d = 0; d < dim; d++) {
         double whole = sample[d] - centre[d];
-        uint16_t half = half_of((float)whole);
-        double x = (double)of_half(half);
+        uint16_t half = pnb__bf16_of((float)whole);
+        double x = (double)pnb__bf16_widen(half);
         out[d / 2 * step + d % 2] = half;
         w.square += isfinite(whole) ? x * x : whole - whole;
         w.off += (whole - x) * (whole - x);
@@ -338,6 +324,7 @@ static void multiply(const pnb__sample_queries *q, const pnb__sample_work *work,
         const pnb__bf16_args halves = {.m = n_items * j,
                                        .n_panels = n / PNB__BF16_PANEL,
                                        .k = q->width,
+                                       .lda = q->width,
                                        .ldc = n,
                                        .a = work->halves,
                                        .b = q->halves + first * q->width,

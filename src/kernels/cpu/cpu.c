@@ -11,12 +11,14 @@ void pnb__kernels_cpu_f32(pnb__kernels *k, pnb_isa isa, bool rows_alone)
             pnb__cpu_overwrite_f32_avx2(k);
         else
             pnb__cpu_overwrite_f32_avx512(k);
-        if (isa != PNB_ISA_AVX2 && pnb__cpu_has_bf16())
-            k->products_bf16 = pnb__cpu_products_bf16;
-        if (isa == PNB_ISA_AVX512_VNNI)
+        if (isa >= PNB_ISA_AVX512_VNNI)
             pnb__cpu_overwrite_i8_avx512(k);
         else
             pnb__cpu_overwrite_i8_avx2(k);
+        if (isa >= PNB_ISA_AVX512_BF16)
+            pnb__cpu_overwrite_bf16_avx512(k);
+        if (isa >= PNB_ISA_AMX)
+            pnb__cpu_overwrite_tiles_amx(k);
         return;
     }
 #endif
@@ -29,6 +31,11 @@ void pnb__kernels_cpu_f32(pnb__kernels *k, pnb_isa isa, bool rows_alone)
     k->gemm_pack_bytes = NULL;
     k->gemm_pack = NULL;
     k->gemm_group = 0;
+}
+
+void pnb__kernels_emulate_tiles(pnb__kernels *k)
+{
+    pnb__cpu_overwrite_tiles_emulated(k);
 }
 
 /* In double the matrix product and the solves of Gaussian processes are worth more than plain C;

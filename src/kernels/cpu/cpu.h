@@ -19,9 +19,12 @@ void pnb__blas_together(int before);
 
 void pnb__cpu_gemm_blas_f32(const pnb_ctx *ctx, const pnb__gemm_args *g);
 void pnb__cpu_gemm_blas_f64(const pnb_ctx *ctx, const pnb__gemm_args *g);
-/* Only where pnb__cpu_has_bf16. */
+/* Products of bfloat16 by the instruction of AVX-512 BF16; of both types on AMX's tiles; and by the
+ * same code for tiles on any machine. */
 void pnb__cpu_products_bf16(const pnb__bf16_args *g);
-bool pnb__cpu_has_bf16(void);
+void pnb__cpu_overwrite_bf16_avx512(pnb__kernels *k);
+void pnb__cpu_overwrite_tiles_amx(pnb__kernels *k);
+void pnb__cpu_overwrite_tiles_emulated(pnb__kernels *k);
 bool pnb__cpu_cholesky_f64(const pnb_ctx *ctx, size_t n, const void *a, void *l);
 void pnb__cpu_tri_solve_f64(const pnb_ctx *ctx, size_t n, size_t m, bool transpose, const void *l,
                             const void *b, void *x);

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "kernels/bf16.h"
 #include "kernels/cpu/cpu.h"
 #include "kernels/cpu/nest.h"
 #include "kernels/cpu/simd_avx2.h"
@@ -18,7 +19,10 @@
 
 #include "kernels/cpu/attention.inc"
 #include "kernels/cpu/dots.inc"
+#include "kernels/cpu/gemm_finish.inc"
+
 #include "kernels/cpu/gemm.inc"
+#include "kernels/cpu/gemm_bf16_wide.inc"
 #include "kernels/cpu/tile_i8.h"
 
 #include "kernels/cpu/tile_i8.inc"

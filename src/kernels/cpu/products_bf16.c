@@ -33,7 +33,7 @@ TARGET static inline __m512bh load(const uint16_t *p)
 TARGET static inline __attribute__((always_inline)) void tile(const pnb__bf16_args *g, size_t i,
                                                               size_t panel, const int rows)
 {
-    const uint16_t *a = g->a + i * g->k, *b = g->b + panel * PANEL * g->k;
+    const uint16_t *a = g->a + i * g->lda, *b = g->b + panel * PANEL * g->k;
     __m512 sum[ROWS][2];
 #pragma GCC unroll 14
     for (int r = 0; r < rows; r++)
@@ -42,7 +42,7 @@ TARGET static inline __attribute__((always_inline)) void tile(const pnb__bf16_ar
         __m512bh low = load(b), high = load(b + PANEL);
 #pragma GCC unroll 14
         for (int r = 0; r < rows; r++) {
-            __m512bh x = spread(a + (size_t)r * g->k + d);
+            __m512bh x = spread(a + (size_t)r * g->lda + d);
             sum[r][0] = _mm512_dpbf16_ps(sum[r][0], x, low);
             sum[r][1] = _mm512_dpbf16_ps(sum[r][1], x, high);
         }
@@ -55,22 +55,25 @@ TARGET static inline __attribute__((always_inline)) void tile(const pnb__bf16_ar
     }
 }
 
+#define ROWS_LIST(X) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13)
+
+#define TILE_CASE(rows)                                                                            \
+    case rows:                                                                                     \
+        tile(g, i, panel, rows);                                                                   \
+        break;
+
 TARGET void pnb__cpu_products_bf16(const pnb__bf16_args *g)
 {
     for (size_t panel = 0; panel < g->n_panels; panel++) {
         size_t i = 0;
         for (; i + ROWS <= g->m; i += ROWS)
             tile(g, i, panel, ROWS);
-        for (; i + 4 <= g->m; i += 4)
-            tile(g, i, panel, 4);
-        for (; i < g->m; i++)
-            tile(g, i, panel, 1);
+        switch (g->m - i) {
+            ROWS_LIST(TILE_CASE)
+        default:
+            break;
+        }
     }
-}
-
-bool pnb__cpu_has_bf16(void)
-{
-    return __builtin_cpu_supports("avx512bf16") != 0;
 }
 
 #else
@@ -78,11 +81,6 @@ bool pnb__cpu_has_bf16(void)
 void pnb__cpu_products_bf16(const pnb__bf16_args *g)
 {
     (void)g;
-}
-
-bool pnb__cpu_has_bf16(void)
-{
-    return false;
 }
 
 #endif

@@ -1,6 +1,7 @@
 /* The reference table for doubles: every slot in plain C, one thread, sums in double.
  * It is the oracle of the tests and what `--device ref` runs. The loops are in the .inc files,
  * written once for both real types; formulas stand at their tops. */
+#include "kernels/bf16.h"
 #include "kernels/host.h"
 #include "kernels/ref/real.h"
 #include "kernels/ref/scalar.h"
@@ -16,6 +17,8 @@ typedef double real;
 #include "kernels/ref/dots.inc"
 #include "kernels/ref/gather.inc"
 #include "kernels/ref/gemm.inc"
+
+#include "kernels/ref/gemm_bf16.inc"
 
 #include "kernels/ref/gemm_i8.inc"
 #include "kernels/ref/gru.inc"

@@ -58,17 +58,43 @@ pnb__store pnb__linear_store(const pnb__tensor *t)
     return weight_of(t) != NULL ? weight_of(t)->store : PNB__STORE_REAL;
 }
 
-/* Packed columns can be entered at multiples of this; 0: not at all. */
-static size_t group_of(const pnb__kernels *k, pnb__store store)
+/* Whether graph g multiplies by w in bfloat16: never where gradients flow, as they are of floats.
+ */
+static bool rounds_to_bf16(const pnb__graph *g, const pnb__param *w)
 {
-    return store == PNB__STORE_I8 ? k->gemm_i8_group : k->gemm_group;
+    return w != NULL && w->in_bf16 && !g->with_grad && w->store != PNB__STORE_I8 &&
+           g->kernels.real == PNB__F32;
+}
+
+bool pnb__linear_in_bf16(const pnb__tensor *t)
+{
+    return rounds_to_bf16(t->graph, weight_of(t));
+}
+
+/* Packed columns can be entered at multiples of this; 0: not at all. */
+static size_t group_of(const pnb__graph *g, const pnb__param *w)
+{
+    return rounds_to_bf16(g, w)        ? g->kernels.gemm_bf16_group
+           : w->store == PNB__STORE_I8 ? g->kernels.gemm_i8_group
+                                       : g->kernels.gemm_group;
+}
+
+/* Products that read a weight packed and in no other form. */
+static bool wants_packed(const pnb__graph *g, const pnb__param *w)
+{
+    return w != NULL && (w->store != PNB__STORE_REAL || rounds_to_bf16(g, w));
+}
+
+bool pnb__linear_wants_packed(const pnb__tensor *t)
+{
+    return wants_packed(t->graph, weight_of(t));
 }
 
 /* What a block asks before it slices q off a stored q|k|v. */
 bool pnb__linear_can_begin(const pnb__graph *g, const pnb__param *w, size_t row)
 {
-    size_t group = group_of(&g->kernels, w->store);
-    return w->store == PNB__STORE_REAL || (group > 0 && row % group == 0);
+    size_t group = group_of(g, w);
+    return !wants_packed(g, w) || (group > 0 && row % group == 0);
 }
 
 /* Small types are for inference, from a column where the packed ones can be entered; bytes also by
@@ -79,7 +105,7 @@ static bool check_stored(pnb__tensor *t)
     const pnb__kernels *k = &t->graph->kernels;
     size_t width = pnb__width(t->in[X]);
     bool is_i8 = pnb__linear_store(t) == PNB__STORE_I8;
-    size_t group = group_of(k, pnb__linear_store(t));
+    size_t group = group_of(t->graph, weight_of(t));
     if (t->graph->with_grad) /* a rounded weight has no place for a small update */
         return pnb__node_fail(t->graph, PNB_UNSUPPORTED,
                               "%s is stored in %d bits and cannot be trained; train the model it "
@@ -92,6 +118,8 @@ static bool check_stored(pnb__tensor *t)
                               weight_of(t)->name, is_i8 ? 8 : 16);
     if (is_i8)
         t->work_bytes = k->gemm_i8_work(pnb__rows(t), width);
+    else if (pnb__linear_in_bf16(t))
+        t->work_bytes = k->gemm_bf16_work(pnb__rows(t), width);
     return true;
 }
 
@@ -123,7 +151,7 @@ bool pnb__op_linear_shape(pnb__tensor *t)
     t->saves_in = 1U << X | 1U << W | (scales ? 1U << COL_SCALE : 0U);
     t->steals = RESIDUAL;
     t->inplace_in = RESIDUAL;
-    if (pnb__linear_store(t) != PNB__STORE_REAL)
+    if (pnb__linear_wants_packed(t))
         return check_stored(t);
     if (!t->graph->with_grad)
         return true;
@@ -143,8 +171,8 @@ bool pnb__linear_can_pack(const pnb__tensor *t)
     const linear_attrs *a = t->attrs;
     const pnb__tensor *root = pnb__root_const(t->in[W]);
     size_t group = t->graph->kernels.gemm_group, n = pnb__width(t), k = pnb__width(t->in[X]);
-    if (group == 0 || root->param == NULL || !root->param->fixed ||
-        root->param->store != PNB__STORE_REAL || n == 0 || k == 0)
+    if (group == 0 || root->param == NULL || !root->param->fixed || pnb__linear_wants_packed(t) ||
+        n == 0 || k == 0)
         return false;
     if (a->transpose_w && root->n != t->in[W]->n)
         return false;
@@ -178,7 +206,7 @@ bool pnb__op_linear_forward(pnb__tensor *t, bool recompute)
     pnb__store store = pnb__linear_store(t);
     /* With gradients the weight changes under its packed copy: products read W itself. */
     const pnb__packed *packed =
-        store != PNB__STORE_REAL || (!g->with_grad && pnb__linear_can_pack(t))
+        pnb__linear_wants_packed(t) || (!g->with_grad && pnb__linear_can_pack(t))
             ? weight_of(t)->packed
             : NULL;
     pnb__gemm_args m = {
@@ -204,7 +232,9 @@ bool pnb__op_linear_forward(pnb__tensor *t, bool recompute)
         .pre = t->aux[0],
         .work = t->work,
     };
-    (store == PNB__STORE_I8 ? g->kernels.gemm_i8 : g->kernels.gemm)(g->ctx, &m);
+    (store == PNB__STORE_I8   ? g->kernels.gemm_i8
+     : pnb__linear_in_bf16(t) ? g->kernels.gemm_bf16
+                              : g->kernels.gemm)(g->ctx, &m);
     return true;
 }
 

@@ -192,7 +192,9 @@ static void sampled_gaussians(void **state)
         double spread = spreads[c / 2 / PNB_COUNT(as)];
         gaussians q = random_gaussians(N_QUERIES, 33, spread, spread + 1, 1),
                   x = random_gaussians(40, 33, spread, spread + 1, 2);
-        pnb_ctx *ctx = context(c / 2 % 2 ? PNB_ISA_AVX2 : PNB_ISA_AVX512);
+        /* floats, then bfloat16 by tiles in plain C and by the instruction where it is */
+        const pnb_isa isas[] = {PNB_ISA_AVX2, PNB_ISA_AVX512_BF16, PNB_ISA_EMULATED};
+        pnb_ctx *ctx = context(isas[c / 2 % 3]);
         o.measure_opts.match_a = as[c / 2 % PNB_COUNT(as)];
         o.measure_opts.n_samples = 1 + c % 5;
         for (size_t d = 0; d < 33; d++) { /* the same means, and an offset that all share */

@@ -25,6 +25,8 @@ static void expect_same(const pnb__kernels *got, const pnb__kernels *want)
     assert_string_equal(got->name, want->name);
     assert_int_equal(got->gemm_group, want->gemm_group);
     assert_int_equal(got->gemm_i8_group, want->gemm_i8_group);
+    assert_int_equal(got->gemm_bf16_group, want->gemm_bf16_group);
+    assert_true(got->products_bf16 == want->products_bf16);
 }
 
 /* Tables are only filled here, so every set can be asked for on every machine. */
@@ -46,6 +48,15 @@ static void test_sets(void **state)
         pnb__kernels_cpu_f32(&k, PNB_ISA_AVX512_VNNI, rows_alone);
         want = filled_by(pnb__cpu_overwrite_f32_avx512, pnb__cpu_overwrite_i8_avx512);
         expect_same(&k, &want);
+        assert_true(k.products_bf16 == NULL);
+        pnb__kernels_ref_f32(&k);
+        pnb__kernels_cpu_f32(&k, PNB_ISA_AVX512_BF16, rows_alone);
+        pnb__cpu_overwrite_bf16_avx512(&want);
+        expect_same(&k, &want);
+        pnb__kernels_ref_f32(&k);
+        pnb__kernels_cpu_f32(&k, PNB_ISA_AMX, rows_alone);
+        pnb__cpu_overwrite_tiles_amx(&want);
+        expect_same(&k, &want);
 #endif
         pnb__kernels_ref_f32(&k);
         pnb__kernels_cpu_f32(&k, PNB_ISA_GENERIC, rows_alone);
@@ -57,6 +68,9 @@ static void test_sets(void **state)
             want.gemm_group = 0;
         }
         expect_same(&k, &want);
+        pnb__kernels_emulate_tiles(&k); /* over any table */
+        pnb__cpu_overwrite_tiles_emulated(&want);
+        expect_same(&k, &want);
     }
 }
 
@@ -64,7 +78,7 @@ static void test_sets(void **state)
 static void test_doubles(void **state)
 {
     (void)state;
-    for (int isa = PNB_ISA_GENERIC; isa <= PNB_ISA_AVX512_VNNI; isa++) {
+    for (int isa = PNB_ISA_GENERIC; isa <= PNB_ISA_AMX; isa++) {
         pnb__kernels k, want;
         pnb__kernels_ref_f64(&want);
         want.name = "cpu-f64";

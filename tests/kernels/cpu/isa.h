@@ -30,9 +30,10 @@ static void expect_changed(const pnb__kernels *before, const pnb__kernels *after
     pnb__kernels_slots(before, old);
     pnb__kernels_slots(after, new);
     for (size_t i = 0; i < PNB__N_SLOTS; i++) {
-        bool is_its =
-            is_i8 ? old[i].column == PNB__KERNEL_I8
-                  : old[i].column == PNB__KERNEL_FAST || old[i].column == PNB__KERNEL_FAST_ONLY;
+        bool is_its = is_i8 ? old[i].column == PNB__KERNEL_I8
+                            : old[i].column == PNB__KERNEL_FAST ||
+                                  old[i].column == PNB__KERNEL_FAST_ONLY ||
+                                  old[i].column == PNB__KERNEL_BF16;
         if ((old[i].function != new[i].function) != is_its)
             fail_msg("slot %s is %s", old[i].name, is_its ? "left as it was" : "overwritten");
     }
@@ -47,6 +48,7 @@ static void check_slots(const isa_table *t)
     expect_changed(&ref, &k, false);
     assert_string_equal(k.name, t->name);
     assert_int_equal(k.gemm_group, t->group);
+    assert_int_equal(k.gemm_bf16_group, t->group);
     assert_int_equal(k.gemm_i8_group, ref.gemm_i8_group);
     assert_int_equal(k.real, PNB__F32);
     pnb__kernels whole = k;

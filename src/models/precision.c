@@ -1,0 +1,66 @@
+/* The precision that a model encodes in.
+ *
+ * bf16: x W^T of the blocks' matrices with both factors rounded to bfloat16, summed in floats
+ * (gemm_bf16 of kernels.def); LayerNorm, softmax, GELU, residuals, patches, projections and heads
+ * stay in floats. A rounding changes a factor by at most 2^-9 of itself, independently of the
+ * others, so that a sum over k of them is off by about 2^-9 of its length and not of its largest
+ * term; log-variances, whose differences matter, come out of heads in floats. */
+#include "base/names.h"
+#include "models/model.h"
+#include "models/quantized_weights.h"
+
+PNB_DEFINE_NAME(pnb_precision_name, pnb_precision, PNB_NAMES(PNB_PRECISION_LIST), "unknown")
+PNB_DEFINE_PARSE(pnb_precision_parse, pnb_precision, "precision", PNB_NAMES(PNB_PRECISION_LIST))
+
+/* The matrices that a precision is of: those that can be made small, as nearly all arithmetic is
+ * theirs. *n counts them. */
+static pnb_status check(const pnb_model *m, size_t *n, pnb_error *err)
+{
+    *n = 0;
+    for (size_t i = 0; i < m->weights.n; i++) {
+        const pnb__param *p = &m->weights.items[i].param;
+        if (p->store == PNB__STORE_I8)
+            return pnb__fail(err, PNB_UNSUPPORTED,
+                             "the model's weights are stored in 8 bits (%s); a precision is chosen "
+                             "for the model that they were made from",
+                             p->name);
+        *n += pnb__quantized_is_small(p);
+    }
+    if (*n == 0)
+        return pnb__fail(err, PNB_UNSUPPORTED,
+                         "a model of family %s has no transformer blocks, so there is nothing to "
+                         "multiply in bf16; take precision fp32",
+                         m->info.family);
+    return m->weights.kernels.real == PNB__F32
+               ? PNB_OK
+               : pnb__fail(err, PNB_UNSUPPORTED, "a model opened in doubles stays in them");
+}
+
+pnb_status pnb_model_set_precision(pnb_model *m, pnb_precision precision, pnb_error *err)
+{
+    size_t n = 0;
+    pnb_status status = PNB_OK;
+    if ((unsigned)precision > PNB_PRECISION_BF16)
+        return pnb__fail(err, PNB_ARG, "precision %d is not one of pnb_precision", (int)precision);
+    if (precision == m->precision)
+        return PNB_OK;
+    if (precision != PNB_PRECISION_FP32)
+        status = check(m, &n, err);
+    if (status != PNB_OK)
+        return status;
+    pnb__model_replan(m); /* graphs know which products they make */
+    for (size_t i = 0; i < m->weights.n; i++) {
+        pnb__param *p = &m->weights.items[i].param;
+        if (!pnb__quantized_is_small(p))
+            continue;
+        pnb__param_unpack(p, &m->weights.kernels); /* packed for products of the other kind */
+        p->in_bf16 = precision == PNB_PRECISION_BF16;
+    }
+    m->precision = precision;
+    return PNB_OK;
+}
+
+pnb_precision pnb_model_get_precision(const pnb_model *m)
+{
+    return m->precision;
+}

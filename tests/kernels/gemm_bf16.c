@@ -1,0 +1,274 @@
+/* The product in bfloat16: every table against sums in double of factors rounded here, around the
+ * tile borders, with the epilogue, from weights of every type; the bits of the instruction and of
+ * the tile unit; results that depend neither on threads nor on other rows. */
+#include "tests/kernels/harness.h"
+
+#include "kernels/bf16.h"
+
+typedef struct product {
+    size_t m, n, k, first; /* first column taken of the packed weight of n columns */
+    bool trans_b, epilogue;
+    pnb__store store;
+    float *a, *b, *bias, *scale, *residual; /* b (n,k) or (k,n), values that every store holds */
+} product;
+
+static float *values(size_t n, uint64_t seed)
+{
+    float *x = malloc((n + 1) * sizeof *x);
+    pnb__rng rng;
+    assert_non_null(x);
+    pnb__rng_init(&rng, seed, n);
+    for (size_t i = 0; i < n; i++)
+        x[i] = (float)(2 * pnb__rng_uniform(&rng) - 1);
+    return x;
+}
+
+static product make_product(size_t m, size_t n, size_t k)
+{
+    product p = {.m = m, .n = n, .k = k, .trans_b = true};
+    p.a = values(m * k, 1), p.b = values(n * k, 2), p.bias = values(n, 3);
+    p.scale = values(n, 4), p.residual = values(m * n, 5);
+    return p;
+}
+
+static void free_product(product *p)
+{
+    free(p->a);
+    free(p->b);
+    free(p->bias);
+    free(p->scale);
+    free(p->residual);
+}
+
+/* The weight as `store` keeps it; values of f16 come from the float's upper bits. */
+static void *stored(const product *p)
+{
+    size_t n = p->n * p->k;
+    uint16_t *half = malloc((n + 1) * sizeof *half);
+    assert_non_null(half);
+    for (size_t i = 0; i < n; i++) {
+        int exponent = 0;
+        float size = frexpf(fabsf(p->b[i]), &exponent);
+        int sign = p->b[i] < 0 ? 0x8000 : 0, fraction = (int)((size * 2 - 1) * 1024);
+        half[i] = (uint16_t)(p->store == PNB__STORE_BF16 ? pnb__bf16_of(p->b[i])
+                             : exponent < -13            ? sign
+                                                         : sign | (exponent + 14) << 10 | fraction);
+    }
+    return half;
+}
+
+/* What W holds at (j, p) in that store, rounded to bfloat16. */
+static double weight_at(const product *p, const uint16_t *half, size_t j, size_t q)
+{
+    size_t at = p->trans_b ? j * p->k + q : q * p->n + j;
+    float x = p->store == PNB__STORE_REAL   ? p->b[at]
+              : p->store == PNB__STORE_BF16 ? pnb__bf16_widen(half[at])
+                                            : pnb__f16_widen(half[at]);
+    return (double)pnb__bf16_widen(pnb__bf16_of(x));
+}
+
+static double expected(const product *p, const uint16_t *half, size_t i, size_t j)
+{
+    double v = 0;
+    size_t col = p->first + j;
+    for (size_t q = 0; q < p->k; q++)
+        v += (double)pnb__bf16_widen(pnb__bf16_of(p->a[i * p->k + q])) * weight_at(p, half, col, q);
+    if (!p->epilogue)
+        return v;
+    v += (double)p->bias[j];
+    return 0.5 * v * (1 + erf(v / sqrt(2))) * (double)p->scale[j] +
+           (double)p->residual[i * (p->n - p->first) + j];
+}
+
+/* c (m, n - first) by the table; the caller frees. */
+static float *multiply(const pnb__kernels *k, const pnb_ctx *ctx, const product *p)
+{
+    size_t n = p->n - p->first, n_work = k->gemm_bf16_work(p->m, p->k);
+    void *half = stored(p);
+    pnb__packed packed = {.k = p->k,
+                          .n = p->n,
+                          .bytes = k->gemm_bf16_pack_bytes(p->k, p->n),
+                          .store = p->store,
+                          .is_bf16 = true};
+    packed.data = work_alloc(packed.bytes);
+    void *work = work_alloc(n_work);
+    float *c = malloc((p->m * n + 1) * sizeof *c);
+    assert_non_null(c);
+    c[p->m * n] = 7;
+    pnb__gemm_args g = {.trans_b = p->trans_b, .m = p->m, .n = p->n, .k = p->k, .lda = p->k};
+    g.ldb = p->trans_b ? p->k : p->n;
+    g.b = p->store == PNB__STORE_REAL ? (void *)p->b : half;
+    g.n_batch = 1, g.alpha = 1, g.act = p->epilogue ? PNB__GELU : PNB__IDENTITY;
+    k->gemm_bf16_pack(ctx, &g, &packed);
+    g.b = NULL, g.n = n, g.ldc = n;
+    g.a = p->a, g.c = c, g.packed = &packed, g.packed_first = p->first, g.work = work;
+    if (p->epilogue)
+        g.bias = p->bias, g.col_scale = p->scale, g.residual = p->residual, g.ld_residual = n;
+    k->gemm_bf16(ctx, &g);
+    assert_true(c[p->m * n] == 7);
+    work_free(packed.data, packed.bytes);
+    work_free(work, n_work);
+    free(half);
+    return c;
+}
+
+/* Every table within the rounding of sums in floats, the same bits for every number of threads. */
+static void check(const product *p)
+{
+    size_t n = p->n - p->first;
+    uint16_t *half = stored(p);
+    for (int t = 0; t < N_TABLES; t++) {
+        float *one = NULL;
+        for (int n_threads = 1; n_threads <= 3; n_threads++) {
+            pnb__kernels k;
+            pnb_ctx *ctx;
+            if (!table_at(t, &k, n_threads, &ctx))
+                continue;
+            float *c = multiply(&k, ctx, p);
+            for (size_t i = 0; i < p->m * n; i++) {
+                double want = expected(p, half, i / n, i % n);
+                if (!is_close((double)c[i], want, 1e-6 * sqrt((double)p->k) + 2e-6, 2e-6))
+                    fail_msg("%s, %d threads, (%zu,%zu,%zu) store %d [%zu]: got %.9g, want %.9g",
+                             k.name, n_threads, p->m, p->n, p->k, p->store, i, (double)c[i], want);
+            }
+            if (one != NULL)
+                assert_memory_equal(one, c, p->m * n * sizeof *c);
+            free(one);
+            one = c;
+            pnb_ctx_free(ctx);
+        }
+        free(one);
+    }
+    free(half);
+}
+
+static void test_sizes(void **state)
+{
+    (void)state;
+    static const size_t sizes[][3] = {{1, 1, 1},   {2, 33, 17},  {15, 96, 256}, {29, 65, 257},
+                                      {61, 70, 3}, {13, 47, 64}, {33, 31, 130}, {28, 64, 34}};
+    for (size_t i = 0; i < PNB_COUNT(sizes); i++) {
+        product p = make_product(sizes[i][0], sizes[i][1], sizes[i][2]);
+        for (int c = 0; c < 4; c++) {
+            p.epilogue = c & 1;
+            p.trans_b = c & 2;
+            p.store = (pnb__store)((size_t)c + i) % PNB__STORE_I8;
+            check(&p);
+        }
+        free_product(&p);
+    }
+}
+
+static void test_slices(void **state)
+{
+    (void)state;
+    product p = make_product(17, 96, 70);
+    p.first = 32; /* the widest group of all tables */
+    p.epilogue = true;
+    check(&p);
+    free_product(&p);
+}
+
+/* Large enough for the threads' grid; a row's bits are the same alone. */
+static void test_rows_do_not_matter(void **state)
+{
+    (void)state;
+    product p = make_product(61, 160, 96);
+    check(&p);
+    for (int t = 0; t < N_TABLES; t++) {
+        pnb__kernels k;
+        pnb_ctx *ctx;
+        if (!table_at(t, &k, 3, &ctx))
+            continue;
+        if (k.gemm_group == 0 && t == 1) { /* BLAS chooses by the number of rows */
+            pnb_ctx_free(ctx);
+            continue;
+        }
+        float *whole = multiply(&k, ctx, &p);
+        product part = p;
+        for (part.m = 1; part.m < p.m; part.m += 11) {
+            float *c = multiply(&k, ctx, &part);
+            assert_memory_equal(whole, c, part.m * p.n * sizeof *c);
+            free(c);
+        }
+        free(whole);
+        pnb_ctx_free(ctx);
+    }
+    free_product(&p);
+}
+
+/* The sums of kernels.def for tables, to the bit: those of the instruction are the reference's,
+ * those of tiles are written out here; numbers below the normal range among the factors. */
+static float tile_sum(const product *p, size_t i, size_t j)
+{
+    float sum = 0;
+    for (size_t q = 0; q < p->k; q += 32) {
+        float part[2] = {0, 0};
+        for (size_t r = q; r < PNB_MIN(q + 32, p->k); r++)
+            part[r % 2] = pnb__bf16_fma(pnb__bf16_of(p->a[i * p->k + r]),
+                                        pnb__bf16_of(p->b[j * p->k + r]), part[r % 2]);
+        sum = pnb__flushed(sum + pnb__flushed(part[0] + part[1]));
+    }
+    return sum;
+}
+
+static void test_bits_of_sums(void **state)
+{
+    (void)state;
+    product p = make_product(35, 66, 171);
+    for (size_t i = 0; i < p.m * p.k; i += 5)
+        p.a[i] *= ldexpf(1, -(int)(i % 130));
+    for (size_t i = 0; i < p.n * p.k; i += 3)
+        p.b[i] *= ldexpf(1, -(int)(i % 140));
+    pnb__kernels ref;
+    pnb__kernels_ref_f32(&ref);
+    float *want = multiply(&ref, NULL, &p), *tiles = malloc(p.m * p.n * sizeof *tiles);
+    assert_non_null(tiles);
+    for (size_t i = 0; i < p.m * p.n; i++)
+        tiles[i] = tile_sum(&p, i / p.n, i % p.n);
+    assert_memory_not_equal(want, tiles, p.m * p.n * sizeof *tiles);
+    for (int t = 5; t < N_TABLES; t++) { /* AVX512_BF16, AMX, emulated */
+        pnb__kernels k;
+        pnb_ctx *ctx;
+        if (!table_at(t, &k, 1, &ctx))
+            continue;
+        float *c = multiply(&k, ctx, &p);
+        assert_memory_equal(c, t == 5 ? want : tiles, p.m * p.n * sizeof *c);
+        free(c);
+        pnb_ctx_free(ctx);
+    }
+    free(want);
+    free(tiles);
+    free_product(&p);
+}
+
+/* A row with NaN or infinity spoils itself and no other. */
+static void test_special_rows(void **state)
+{
+    (void)state;
+    product p = make_product(5, 33, 40);
+    p.a[40 + 7] = NAN;
+    p.a[3 * 40 + 39] = 3e38f; /* above what the middle of the last step rounds to: stays finite */
+    p.a[4 * 40] = 3.4e38f;    /* rounds to infinity */
+    for (int t = 0; t < N_TABLES; t++) {
+        pnb__kernels k;
+        pnb_ctx *ctx;
+        if (!table_at(t, &k, 2, &ctx))
+            continue;
+        float *c = multiply(&k, ctx, &p);
+        for (size_t i = 0; i < p.m * p.n; i++)
+            assert_int_equal(isfinite(c[i]) != 0, i / p.n != 1 && i / p.n != 4);
+        free(c);
+        pnb_ctx_free(ctx);
+    }
+    free_product(&p);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_sizes), cmocka_unit_test(test_slices),
+                                       cmocka_unit_test(test_rows_do_not_matter),
+                                       cmocka_unit_test(test_bits_of_sums),
+                                       cmocka_unit_test(test_special_rows)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
