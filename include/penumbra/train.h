@@ -46,6 +46,20 @@ typedef enum pnb_text_mask {
     PNB_TEXT_MASK_REPLACE /* drawn tokens become the mask token: the published form */
 } pnb_text_mask;
 
+/* Arithmetic of training. X(NAME, name, sentence)
+ * AMP_BF16: products with the four matrices of each transformer block, forward and backward, round
+ * both factors to bfloat16 and sum in floats; weights, optimiser, LayerNorm, softmax, residuals,
+ * heads, log-variances and losses are floats. bfloat16 has the range of floats, so no loss is
+ * scaled. Validation is in floats. */
+#define PNB_TRAIN_PRECISION_LIST(X)                                                                \
+    X(FP32, "fp32", "all in floats")                                                               \
+    X(AMP_BF16, "amp_bf16", "factors of the blocks' products in bfloat16")
+#define PNB_TRAIN_PRECISION_ENUM(id, name, sentence) PNB_TRAIN_##id,
+typedef enum pnb_train_precision {
+    PNB_TRAIN_PRECISION_LIST(PNB_TRAIN_PRECISION_ENUM) PNB_N_TRAIN_PRECISIONS
+} pnb_train_precision;
+#undef PNB_TRAIN_PRECISION_ENUM
+
 /* Where a run stands. */
 typedef struct pnb_train_progress {
     int64_t step, n_steps;   /* steps done of all steps, those before a resume included */
@@ -151,6 +165,7 @@ typedef struct pnb_train_opts {
                         * there are classes */
     int accum_freq;    /* forward passes of one step; the loss sees all their pairs, at most
                         * 2^31 - 1 */
+    pnb_train_precision precision; /* --precision fp32|amp_bf16: fp32 */
     bool grad_checkpointing; /* keep only each block's result for backward and compute its inside
                               * again: the same bits, less memory, more time */
     int64_t epochs;          /* passes over the data, not looked at beside max_steps: 32 */

@@ -93,7 +93,7 @@ typedef struct pnb__gemm_args {
     void *pre; /* (m,n) rows ldc apart, or NULL */
     const pnb__packed *packed;
     size_t packed_first; /* a multiple of the table's gemm_group */
-    void *work;          /* gemm_i8 and gemm_bf16 only: bytes of their _work */
+    void *work;          /* of gemm_i8, gemm_bf16, gemm_rounded: bytes of their _work */
 } pnb__gemm_args;
 
 /* Activations of an integer product are rounded to this many levels above 0. In 7 bits the sums of

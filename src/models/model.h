@@ -91,6 +91,12 @@ pnb_status pnb__model_check_vocabulary(const pnb_model *m, size_t n_ids, pnb_err
 const pnb_ctx *pnb__model_ctx(const pnb_model *m);
 pnb__real pnb__model_real(const pnb_model *m);
 
+/* ---- precision.c ---- */
+
+/* The blocks' matrices are those that a graph rounds by pnb__graph_round_products.
+ * Errors  UNSUPPORTED (a model without transformer blocks, or in doubles) */
+pnb_status pnb__model_train_in_bf16(pnb_model *m, pnb_error *err);
+
 /* ---- model_encode.c ---- */
 
 /* Planned graphs depend on how weights are stored: all are made again at their next use. */

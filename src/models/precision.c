@@ -60,6 +60,17 @@ pnb_status pnb_model_set_precision(pnb_model *m, pnb_precision precision, pnb_er
     return PNB_OK;
 }
 
+pnb_status pnb__model_train_in_bf16(pnb_model *m, pnb_error *err)
+{
+    size_t n = 0;
+    pnb_status status = check(m, &n, err);
+    for (size_t i = 0; i < m->weights.n && status == PNB_OK; i++) {
+        pnb__param *p = &m->weights.items[i].param;
+        p->trains_in_bf16 = pnb__quantized_is_small(p);
+    }
+    return status;
+}
+
 pnb_precision pnb_model_get_precision(const pnb_model *m)
 {
     return m->precision;

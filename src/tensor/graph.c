@@ -66,6 +66,11 @@ void pnb__graph_set_checkpointing(pnb__graph *g, bool on)
     g->checkpointing = on;
 }
 
+void pnb__graph_round_products(pnb__graph *g, bool on)
+{
+    g->rounds_products = on;
+}
+
 size_t pnb__segment_begin(const pnb__graph *g)
 {
     return g->n_nodes;

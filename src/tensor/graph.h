@@ -25,10 +25,11 @@ typedef struct pnb__param {
     size_t shape[PNB__DIMS];
     size_t n; /* elements */
     void *data;
-    pnb__store store;   /* what data holds; other than REAL only as the weight of a linear */
-    const void *scales; /* of STORE_I8: (N), W[n][k] = scales[n] * data[n][k] */
-    int i8_levels;      /* of STORE_I8: what the other factor of a product is rounded to */
-    bool in_bf16;       /* graphs without gradients multiply by it in bfloat16 (gemm_bf16) */
+    pnb__store store;    /* what data holds; other than REAL only as the weight of a linear */
+    const void *scales;  /* of STORE_I8: (N), W[n][k] = scales[n] * data[n][k] */
+    int i8_levels;       /* of STORE_I8: what the other factor of a product is rounded to */
+    bool in_bf16;        /* graphs without gradients multiply by it in bfloat16 (gemm_bf16) */
+    bool trains_in_bf16; /* as pnb__graph_round_products says */
     void *grad, *grad_store;
     bool trainable;
     bool fixed;      /* the owner promises that data will not change: it may be packed */
@@ -101,6 +102,11 @@ const pnb__kernels *pnb__graph_kernels(const pnb__graph *g);
  * segment's result; backward runs them forward again. The same bits for less memory and about a
  * third more work. Set before building; segments do not nest. */
 void pnb__graph_set_checkpointing(pnb__graph *g, bool on);
+
+/* With it on, linears of the weights that train in bf16 round both factors of their products,
+ * forward and backward, and sum in floats (gemm_rounded). Weights and gradients stay floats. Before
+ * the first node; graphs in doubles stay in them. */
+void pnb__graph_round_products(pnb__graph *g, bool on);
 size_t pnb__segment_begin(const pnb__graph *g);
 void pnb__segment_end(pnb__graph *g, size_t begin, const pnb__tensor *result);
 

@@ -57,10 +57,12 @@ check "an event file is there" compgen -G "logs/flags/tensorboard/events.out.tfe
 check "params name the form" grep -q "vib_official: true" logs/flags/params.txt
 want 2 train "${common[@]}" --name z
 says "--train-data"
-for precision in amp amp_bf16 bf16 fp16 pure_bf16; do
+for precision in amp bf16 fp16 pure_bf16; do
     want 2 train --train-data shapes/train --name z --precision $precision
-    says "fp32"
+    says "training runs in fp32 or amp_bf16"
 done
+want 0 train --train-data shapes/train "${common[@]}" --name rounded --max-steps 2 --precision amp_bfloat16
+check "the arithmetic is recorded" grep -qx "precision: amp_bf16" logs/rounded/params.txt
 want 2 train --train-data shapes/train --name z --report-to wandb
 says "tensorboard"
 says "results.jsonl"

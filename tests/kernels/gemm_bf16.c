@@ -4,6 +4,7 @@
 #include "tests/kernels/harness.h"
 
 #include "kernels/bf16.h"
+#include "kernels/gemm_rows.h"
 
 typedef struct product {
     size_t m, n, k, first; /* first column taken of the packed weight of n columns */
@@ -264,11 +265,118 @@ static void test_special_rows(void **state)
     free_product(&p);
 }
 
+/* ---- factors as they lie ---- */
+
+/* op(a) (m,k), op(b) (k,n) from the product's own by `p->trans_b` and trans_a; c begins as the
+ * residual where it is added to. */
+static float *multiply_live(const pnb__kernels *k, const pnb_ctx *ctx, const product *p,
+                            bool trans_a, int beta)
+{
+    size_t n_work = k->gemm_rounded_work(p->m, p->n, p->k);
+    void *work = work_alloc(n_work);
+    float *c = malloc((p->m * p->n + 1) * sizeof *c);
+    assert_non_null(c);
+    memcpy(c, p->residual, p->m * p->n * sizeof *c);
+    c[p->m * p->n] = 7;
+    pnb__gemm_args g = pnb__gemm_rows(p->m, p->n, p->k, trans_a, p->trans_b);
+    g.beta = beta, g.a = p->a, g.b = p->b, g.c = c, g.work = work;
+    if (p->epilogue)
+        g.bias = p->bias, g.act = PNB__GELU;
+    k->gemm_rounded(ctx, &g);
+    assert_true(c[p->m * p->n] == 7);
+    work_free(work, n_work);
+    return c;
+}
+
+static double expected_live(const product *p, bool trans_a, int beta, size_t i, size_t j)
+{
+    double v = 0;
+    for (size_t q = 0; q < p->k; q++) {
+        float x = p->a[trans_a ? q * p->m + i : i * p->k + q];
+        float y = p->b[p->trans_b ? j * p->k + q : q * p->n + j];
+        v += (double)pnb__bf16_widen(pnb__bf16_of(x)) * (double)pnb__bf16_widen(pnb__bf16_of(y));
+    }
+    if (!p->epilogue)
+        return v + beta * (double)p->residual[i * p->n + j];
+    v += (double)p->bias[j];
+    return 0.5 * v * (1 + erf(v / sqrt(2)));
+}
+
+/* Every table within the rounding of sums, the same bits for one thread and three. */
+static void check_live(const product *p, bool trans_a, int beta)
+{
+    for (int t = 0; t < N_TABLES; t++) {
+        float *one = NULL;
+        for (int n_threads = 1; n_threads <= 3; n_threads += 2) {
+            pnb__kernels k;
+            pnb_ctx *ctx;
+            if (!table_at(t, &k, n_threads, &ctx))
+                continue;
+            float *c = multiply_live(&k, ctx, p, trans_a, beta);
+            for (size_t i = 0; i < p->m * p->n; i++) {
+                double want = expected_live(p, trans_a, beta, i / p->n, i % p->n);
+                if (!is_close((double)c[i], want, 1e-6 * sqrt((double)p->k) + 2e-6, 2e-6))
+                    fail_msg("%s, %d threads, (%zu,%zu,%zu) %d%d beta %d [%zu]: got %.9g, want "
+                             "%.9g",
+                             k.name, n_threads, p->m, p->n, p->k, trans_a, p->trans_b, beta, i,
+                             (double)c[i], want);
+            }
+            if (one != NULL)
+                assert_memory_equal(one, c, p->m * p->n * sizeof *c);
+            free(one);
+            one = c;
+            pnb_ctx_free(ctx);
+        }
+        free(one);
+    }
+}
+
+static void test_live_factors(void **state)
+{
+    (void)state;
+    static const size_t sizes[][3] = {{1, 1, 1},    {2, 33, 17},  {15, 96, 64}, {29, 65, 33},
+                                      {61, 70, 31}, {33, 31, 66}, {97, 128, 96}};
+    for (size_t i = 0; i < PNB_COUNT(sizes); i++) {
+        product p = make_product(sizes[i][0], sizes[i][1], sizes[i][2]);
+        for (int c = 0; c < 4; c++) {
+            p.trans_b = c & 1;
+            for (int beta = 0; beta <= 1; beta++) {
+                p.epilogue = beta == 0 && (size_t)c % 3 == i % 3;
+                check_live(&p, c & 2, beta);
+            }
+        }
+        free_product(&p);
+    }
+}
+
+/* The sums are those of the packed product, to the bit. */
+static void test_live_as_packed(void **state)
+{
+    (void)state;
+    product p = make_product(35, 66, 171);
+    for (int t = 0; t < N_TABLES; t++) {
+        pnb__kernels k;
+        pnb_ctx *ctx;
+        if (!table_at(t, &k, 2, &ctx))
+            continue;
+        float *packed = multiply(&k, ctx, &p), *live = multiply_live(&k, ctx, &p, false, 0);
+        if (t == 0 || t > 4) /* the others multiply live factors by gemm, in an order of its own */
+            assert_memory_equal(packed, live, p.m * p.n * sizeof *live);
+        free(packed);
+        free(live);
+        pnb_ctx_free(ctx);
+    }
+    free_product(&p);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_sizes), cmocka_unit_test(test_slices),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_sizes),
+                                       cmocka_unit_test(test_slices),
                                        cmocka_unit_test(test_rows_do_not_matter),
                                        cmocka_unit_test(test_bits_of_sums),
-                                       cmocka_unit_test(test_special_rows)};
+                                       cmocka_unit_test(test_special_rows),
+                                       cmocka_unit_test(test_live_factors),
+                                       cmocka_unit_test(test_live_as_packed)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -240,6 +240,60 @@ static void test_checkpointing_keeps_the_bits(void **state)
     }
 }
 
+/* Norm of the difference of a weight's gradients over the norm of one's. */
+static double share_apart(run *a, run *b, size_t i)
+{
+    const pnb__param *p = pnb__model_param(a->model, i), *q = pnb__model_param(b->model, i);
+    const float *x = p->grad, *y = q->grad;
+    double difference = 0, norm = 0;
+    for (size_t j = 0; x != NULL && j < p->n; j++) {
+        difference += ((double)x[j] - (double)y[j]) * ((double)x[j] - (double)y[j]);
+        norm += (double)x[j] * (double)x[j];
+    }
+    return norm > 0 ? sqrt(difference / norm) : 0;
+}
+
+/* A rounding changes each factor by 2^-9 of it at most, and every gradient behind one a little; in
+ * micro-batches and with checkpointing the factors are the same. */
+static void test_rounded_products(void **state)
+{
+    const fixture *f = *state;
+    pnb_train_opts floats = every_loss(f, 0), rounded, micro, lean;
+    floats.config_overrides = "{\"vision_cfg\": {\"layers\": 2, \"ls_init_value\": 0.5}}";
+    rounded = floats;
+    rounded.precision = PNB_TRAIN_AMP_BF16;
+    micro = lean = rounded;
+    micro.batch_size = 4;
+    micro.accum_freq = 3;
+    lean.grad_checkpointing = true;
+    run a, b, c, d;
+    pnb__step_values v, w, x, y;
+    open_run(&a, f, &floats);
+    open_run(&b, f, &rounded);
+    open_run(&c, f, &micro);
+    open_run(&d, f, &lean);
+    run_step(&a, &v);
+    run_step(&b, &w);
+    run_step(&c, &x);
+    run_step(&d, &y);
+    assert_true(v.total != w.total && fabs(v.total - w.total) < 0.01 * fabs(v.total));
+    size_t n_apart = 0;
+    for (size_t i = 0; i < pnb__model_n_params(a.model); i++) {
+        double share = share_apart(&a, &b, i);
+        if (!(share < 0.05))
+            fail_msg("%s: gradients are %g of their norm apart", pnb__model_param(a.model, i)->name,
+                     share);
+        n_apart += share > 1e-5;
+    }
+    assert_true(n_apart > pnb__model_n_params(a.model) / 2);
+    assert_same_gradients(&b, &c, 1e-3);
+    assert_true(w.total == y.total && distance(&b, &d, true) == 0);
+    close_run(&a);
+    close_run(&b);
+    close_run(&c);
+    close_run(&d);
+}
+
 #ifdef PNB_FAULTS
 /* Forward, losses, backward and update of a steady run. Reading a caption into tokens takes short
  * allocations, the same for each batch of a synthetic set; nothing else may. */
@@ -303,6 +357,7 @@ int main(void)
         cmocka_unit_test(test_masked_rows_meet_their_originals),
         cmocka_unit_test(test_micro_batches_drift_as_rounding_does),
         cmocka_unit_test(test_checkpointing_keeps_the_bits),
+        cmocka_unit_test(test_rounded_products),
 #ifdef PNB_FAULTS
         cmocka_unit_test(test_steady_step_allocates_nothing),
         cmocka_unit_test(test_steady_encoding_allocates_nothing),

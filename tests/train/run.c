@@ -270,6 +270,32 @@ static void test_resume_ends_in_the_same_bits(void **state)
     assert_false(exists(f, "parts", "checkpoints/step_8"));
 }
 
+/* Rounded products: the same bits too, another run than in floats, and no way from one to the
+ * other. */
+static void test_rounded_products_resume(void **state)
+{
+    const fixture *f = *state;
+    pnb_train_result r, floats;
+    pnb_train_opts whole = fixture_opts(f, "rounded"), parts = fixture_opts(f, "rounded-parts");
+    pnb_train_opts in_floats = fixture_opts(f, "in-floats");
+    whole.precision = parts.precision = PNB_TRAIN_AMP_BF16;
+    ASSERT_OK(pnb_train(f->ctx, &whole, &r, &err));
+    run_interrupted(f, parts, (const int64_t[]){3, 7}, 2);
+    assert_same_checkpoint(f, "rounded", "rounded-parts", "epoch_2");
+    ASSERT_OK(pnb_train(f->ctx, &in_floats, &floats, &err));
+    json_t *a = results(f, "rounded", "train"), *b = results(f, "in-floats", "train");
+    for (size_t i = 0; i < 10; i++) {
+        assert_true(number(a, i, "loss") != number(b, i, "loss"));
+        assert_true(fabs(number(a, i, "loss") - number(b, i, "loss")) <
+                    0.02 * number(b, i, "loss"));
+    }
+    json_decref(a);
+    json_decref(b);
+    whole.precision = PNB_TRAIN_FP32;
+    whole.resume = "latest";
+    ASSERT_FAILS(pnb_train(f->ctx, &whole, &r, &err), PNB_ARG, "precision = amp_bf16");
+}
+
 /* The objective's own model, smaller: both of its paths are trained and come back. */
 static void test_pcmepp_resumes(void **state)
 {
@@ -882,6 +908,7 @@ int main(void)
         cmocka_unit_test(test_variants_finish),
         cmocka_unit_test(test_accumulation_equals_a_big_batch),
         cmocka_unit_test(test_accumulation_resumes),
+        cmocka_unit_test(test_rounded_products_resume),
         cmocka_unit_test(test_pcmepp_resumes),
         cmocka_unit_test(test_locked_tower_stays),
         cmocka_unit_test(test_continue_from_a_model),

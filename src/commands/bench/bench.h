@@ -12,6 +12,7 @@ typedef struct pnb__bench_opts {
     const char *model; /* directory, built-in configuration or config.json; NULL: the objective's */
     bool is_text;
     pnb_precision precision; /* of encode */
+    pnb_train_precision train_precision;
     pnb_objective objective; /* of train */
     int64_t n_samples;       /* of its losses over samples; not above 0: the objective's */
     size_t batch_size;

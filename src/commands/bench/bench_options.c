@@ -59,7 +59,12 @@ static const pnb__option train_options[] = {
                     .names = PNB_NAMES(PNB_OBJECTIVE_LIST), .fallback = "prolip"),
     PNB__ROW_INT("samples", AT(n_samples), "J",
                  "Samples of an embedding in losses over samples; 7 by default", PNB__RANGE(1, 64)),
-    BATCH("Pairs of a step", "8"), TIMES(AT)};
+    PNB__ROW_CHOICE("precision", AT(train_precision), "NAME",
+                    PNB__CHOICES(PNB_TRAIN_PRECISION_LIST(PNB__CHOICE_OF)),
+                    "Arithmetic, as in `penumbra train`",
+                    .names = PNB_NAMES(PNB_TRAIN_PRECISION_LIST), .fallback = "fp32"),
+    BATCH("Pairs of a step", "8"),
+    TIMES(AT)};
 #undef MODEL
 #undef BATCH
 #undef AT

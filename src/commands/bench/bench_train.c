@@ -82,6 +82,7 @@ static pnb_status open_trainer(bench_trainer *t, pnb__app *app, const pnb__bench
     t->opts.batch_size = opts->batch_size;
     t->opts.seed = (uint64_t)app->common.seed;
     t->opts.max_steps = 1000000;
+    t->opts.precision = opts->train_precision;
     t->run_opts = pnb__contrastive_run_opts(&t->opts);
     const pnb__objective objective =
         pnb__contrastive_objective(&t->contrastive, app->ctx, &t->opts, &t->result);
@@ -135,6 +136,9 @@ pnb_status pnb__bench_train(pnb__app *app, void *args, pnb__result *r)
                      pnb__name_at(PNB_NAMES(PNB_OBJECTIVE_LIST), (unsigned)o->objective, NULL));
     pnb__result_text(r, "model", "model", model_of(o));
     pnb__result_int(r, "batch", "batch", (int64_t)o->batch_size);
+    pnb__result_text(
+        r, "precision", "precision",
+        pnb__name_at(PNB_NAMES(PNB_TRAIN_PRECISION_LIST), (unsigned)o->train_precision, NULL));
     if (t->opts.loss.weight[PNB_LOSS_PCME] > 0)
         pnb__result_int(r, "samples", "samples of a row", (int64_t)t->opts.loss.n_samples);
     if (status == PNB_OK) {

@@ -296,7 +296,10 @@ static const pnb__option options[] = {
                  PNB__RANGE(0, 1000000000.0)),
     PNB__ROW_CHOICE("precision", AT(precision), "NAME",
                     "fp32|amp|amp_bf16|amp_bfloat16|bf16|fp16|pure_bf16|pure_fp16",
-                    "Arithmetic; fp32 is what this build trains in", .fallback = "fp32"),
+                    "Arithmetic: fp32, or amp_bf16 (amp_bfloat16), where products with the blocks' "
+                    "matrices round both factors to bfloat16 and sum in floats; weights, "
+                    "optimiser, heads and losses are floats in both",
+                    .fallback = "fp32"),
     PNB__ROW_FILE("logs", AT(job.logs), "DIR", "Folder of runs", .fallback = "./logs",
                   .group = "Run", .writes = "/"),
     PNB__ROW_TEXT("name", AT(job.name), "RUN",
@@ -395,6 +398,12 @@ static pnb_status fill_milestones(pnb__app *app, struct train_args *a)
     return PNB_OK;
 }
 
+/* open_clip has two words for it. */
+static bool is_amp_bf16(const char *precision)
+{
+    return strcmp(precision, "amp_bf16") == 0 || strcmp(precision, "amp_bfloat16") == 0;
+}
+
 /* What is one option for several fields, or follows from others. */
 static void fill_rest(const pnb__app *app, struct train_args *a)
 {
@@ -412,6 +421,7 @@ static void fill_rest(const pnb__app *app, struct train_args *a)
         o->save_frequency = 0;
         o->save_most_recent = true;
     }
+    o->precision = is_amp_bf16(a->precision) ? PNB_TRAIN_AMP_BF16 : PNB_TRAIN_FP32;
     o->report_tensorboard = a->report_to != NULL && strstr(a->report_to, "tensorboard") != NULL;
 }
 
@@ -422,10 +432,10 @@ static pnb_status check_unsupported(pnb__app *app, const struct train_args *a)
         "evaluation on other data is a command of its own: `penumbra embed` a checkpoint's "
         "pictures "
         "and captions, then `penumbra eval retrieval`; --val-data validates during training";
-    if (strcmp(a->precision, "fp32") != 0)
+    if (strcmp(a->precision, "fp32") != 0 && !is_amp_bf16(a->precision))
         return pnb__usage(app,
-                          "--precision %s: training runs in fp32 here, with gradients and "
-                          "optimiser state in fp32; leave the option out or give fp32",
+                          "--precision %s: training runs in fp32 or amp_bf16 here, with weights, "
+                          "gradients and optimiser state in fp32",
                           a->precision);
     if (a->imagenet_val != NULL)
         return pnb__usage(app, "--imagenet-val: %s", evaluate);

@@ -24,6 +24,8 @@ void pnb__cpu_overwrite_bf16_avx512(pnb__kernels *k)
     k->gemm_bf16_pack = gemm_bf16_pack;
     k->gemm_bf16_work = gemm_bf16_work;
     k->gemm_bf16 = gemm_bf16;
+    k->gemm_rounded_work = gemm_rounded_work;
+    k->gemm_rounded = gemm_rounded;
     k->gemm_bf16_group = PNB__BF16_PANEL;
     k->products_bf16 = pnb__cpu_products_bf16;
 }

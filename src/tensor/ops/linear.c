@@ -58,12 +58,20 @@ pnb__store pnb__linear_store(const pnb__tensor *t)
     return weight_of(t) != NULL ? weight_of(t)->store : PNB__STORE_REAL;
 }
 
-/* Whether graph g multiplies by w in bfloat16: never where gradients flow, as they are of floats.
- */
+/* Whether graph g multiplies by a packed w in bfloat16: of weights that stay as they are. */
 static bool rounds_to_bf16(const pnb__graph *g, const pnb__param *w)
 {
     return w != NULL && w->in_bf16 && !g->with_grad && w->store != PNB__STORE_I8 &&
            g->kernels.real == PNB__F32;
+}
+
+/* And by w as it is at the moment, forward and backward: mixed precision (Micikevicius et al.
+ * 2018), in bfloat16, whose range needs no loss scaling. */
+static bool rounds_in_training(const pnb__tensor *t)
+{
+    const pnb__param *w = weight_of(t);
+    return t->graph->rounds_products && w != NULL && w->trains_in_bf16 &&
+           w->store == PNB__STORE_REAL && t->graph->kernels.real == PNB__F32;
 }
 
 bool pnb__linear_in_bf16(const pnb__tensor *t)
@@ -123,6 +131,47 @@ static bool check_stored(pnb__tensor *t)
     return true;
 }
 
+/* dz, and dy * act(pre) beside it where col_scale is there; none where dz may replace dy. */
+static size_t dz_bytes(const pnb__tensor *t)
+{
+    const linear_attrs *a = t->attrs;
+    bool bends = a->act != PNB__IDENTITY, scales = t->in[COL_SCALE] != NULL;
+    size_t bytes = (1U + (unsigned)scales) * t->n * pnb__elem_bytes(t);
+    return (bends || scales) && (t->in[RESIDUAL] != NULL || scales) ? bytes : 0;
+}
+
+/* Where the products of backward round their factors: behind dz, on a line of the caches. */
+static size_t rounded_offset(const pnb__tensor *t)
+{
+    return (dz_bytes(t) + 63) / 64 * 64;
+}
+
+static void reserve_rounded(pnb__tensor *t)
+{
+    const pnb__kernels *k = &t->graph->kernels;
+    size_t rows = pnb__rows(t), n = pnb__width(t), width = pnb__width(t->in[X]);
+    t->work_bytes = k->gemm_rounded_work(rows, n, width);
+    size_t most = PNB_MAX(
+        k->gemm_rounded_work(rows, width, n),
+        PNB_MAX(k->gemm_rounded_work(n, width, rows), k->gemm_rounded_work(width, n, rows)));
+    if (t->graph->with_grad)
+        t->work_bwd_bytes = rounded_offset(t) + most;
+}
+
+/* A product of forward or backward with a weight that moves; `work` only where it rounds. */
+static void multiply_live(const pnb__tensor *t, pnb__gemm_args *m, void *work)
+{
+    const pnb__graph *g = t->graph;
+    bool rounds = rounds_in_training(t);
+    m->work = rounds ? work : NULL;
+    (rounds ? g->kernels.gemm_rounded : g->kernels.gemm)(g->ctx, m);
+}
+
+static void *rounded_work(const pnb__tensor *t)
+{
+    return t->work_bwd != NULL ? (unsigned char *)t->work_bwd + rounded_offset(t) : NULL;
+}
+
 /* x (..., K), W (N,K) or (K,N), b (N), col_scale (N), residual (..., N) -> (..., N).
  * y may take residual's place and residual's gradient dy's: a block's stream x + f(x) stays in one
  * buffer. Kept is `pre` where act or col_scale needs it. */
@@ -153,15 +202,14 @@ bool pnb__op_linear_shape(pnb__tensor *t)
     t->inplace_in = RESIDUAL;
     if (pnb__linear_wants_packed(t))
         return check_stored(t);
+    t->work_bwd_bytes = t->graph->with_grad ? dz_bytes(t) : 0;
+    if (rounds_in_training(t))
+        reserve_rounded(t);
     if (!t->graph->with_grad)
         return true;
     if (bends || scales)
         t->aux_bytes[0] = t->n * pnb__elem_bytes(t);
     t->recompute = bends && !scales && res == NULL; /* y is act(pre) and nothing else */
-    /* dz, and dy * act(pre) beside it where col_scale is there; none where dz may replace dy. */
-    t->work_bwd_bytes = (bends || scales) && (res != NULL || scales)
-                            ? (1U + (unsigned)scales) * t->aux_bytes[0]
-                            : 0;
     return true;
 }
 
@@ -172,7 +220,7 @@ bool pnb__linear_can_pack(const pnb__tensor *t)
     const pnb__tensor *root = pnb__root_const(t->in[W]);
     size_t group = t->graph->kernels.gemm_group, n = pnb__width(t), k = pnb__width(t->in[X]);
     if (group == 0 || root->param == NULL || !root->param->fixed || pnb__linear_wants_packed(t) ||
-        n == 0 || k == 0)
+        rounds_in_training(t) || n == 0 || k == 0)
         return false;
     if (a->transpose_w && root->n != t->in[W]->n)
         return false;
@@ -232,9 +280,12 @@ bool pnb__op_linear_forward(pnb__tensor *t, bool recompute)
         .pre = t->aux[0],
         .work = t->work,
     };
-    (store == PNB__STORE_I8   ? g->kernels.gemm_i8
-     : pnb__linear_in_bf16(t) ? g->kernels.gemm_bf16
-                              : g->kernels.gemm)(g->ctx, &m);
+    if (store == PNB__STORE_I8)
+        g->kernels.gemm_i8(g->ctx, &m);
+    else if (pnb__linear_in_bf16(t))
+        g->kernels.gemm_bf16(g->ctx, &m);
+    else
+        multiply_live(t, &m, t->work);
     return true;
 }
 
@@ -248,7 +299,7 @@ static const void *pre_activation_grad(pnb__tensor *t)
     if (t->aux[0] == NULL)
         return t->grad;
     size_t rows = pnb__rows(t), n = pnb__width(t);
-    void *dz = t->work_bwd != NULL ? t->work_bwd : t->grad;
+    void *dz = dz_bytes(t) > 0 ? t->work_bwd : t->grad;
     const void *dy = t->grad;
     if (t->in[COL_SCALE] != NULL) {
         unsigned char *product = (unsigned char *)t->work_bwd + t->n * pnb__elem_bytes(t);
@@ -290,7 +341,6 @@ static const void *pre_activation_grad(pnb__tensor *t)
 static void weight_grad(const pnb__tensor *t, const void *dz)
 {
     const linear_attrs *a = t->attrs;
-    const pnb__graph *g = t->graph;
     size_t n = pnb__width(t), k = pnb__width(t->in[X]);
     pnb__gemm_args m = {.trans_a = true,
                         .m = a->transpose_w ? k : n,
@@ -306,14 +356,13 @@ static void weight_grad(const pnb__tensor *t, const void *dz)
                         .b = a->transpose_w ? dz : pnb__data(t->in[X]),
                         .c = t->d_in[W],
                         .act = PNB__IDENTITY};
-    g->kernels.gemm(g->ctx, &m);
+    multiply_live(t, &m, rounded_work(t));
 }
 
 /* pre = x W^T:  dx = dz W;  with W (K,N), pre = x W:  dx = dz W^T. */
 static void input_grad(const pnb__tensor *t, const void *dz)
 {
     const linear_attrs *a = t->attrs;
-    const pnb__graph *g = t->graph;
     size_t n = pnb__width(t), k = pnb__width(t->in[X]);
     pnb__gemm_args m = {.trans_b = a->transpose_w,
                         .m = pnb__rows(t),
@@ -329,7 +378,7 @@ static void input_grad(const pnb__tensor *t, const void *dz)
                         .b = pnb__data(t->in[W]),
                         .c = t->d_in[X],
                         .act = PNB__IDENTITY};
-    g->kernels.gemm(g->ctx, &m);
+    multiply_live(t, &m, rounded_work(t));
 }
 
 /* y = act(x W^T + b) * s + residual:  dx = dz W,  db = sum_rows dz,  d residual = dy

@@ -253,6 +253,11 @@ static const char *texts_name(int v)
     return pnb__name_at(PNB_NAMES(PNB_TEXT_LIST), (unsigned)v, NULL);
 }
 
+static const char *precision_name(int v)
+{
+    return pnb__name_at(PNB_NAMES(PNB_TRAIN_PRECISION_LIST), (unsigned)v, NULL);
+}
+
 #define MOST_SAMPLES ((int64_t)1000000000000000)
 
 #define AT(member) offsetof(pnb_train_opts, member)
@@ -396,6 +401,7 @@ static const pnb__field fields[] = {
     {"mix_cutmix", AT(mix_cutmix), NULL, PNB__FIELD_DOUBLE, true, PNB__ALSO_NONE},
     {"mix_alpha", AT(mix_alpha), NULL, PNB__FIELD_DOUBLE, true, PNB__ALSO_NONE},
     {"label_smoothing", AT(label_smoothing), NULL, PNB__FIELD_DOUBLE, true, PNB__ALSO_NONE},
+    {"precision", AT(precision), precision_name, PNB__FIELD_ENUM, true, PNB__ALSO_NONE},
 };
 
 pnb__settings pnb__contrastive_settings(const pnb_train_opts *o)

@@ -397,6 +397,8 @@ pnb_status pnb__contrastive_open_model(pnb__contrastive *c, const char *checkpoi
     c->info = pnb_model_get_info(c->model);
     PNB_TRY(open_preprocess(c, is_dir ? source : NULL, err));
     PNB_TRY(pnb__model_make_trainable(c->model, err));
+    if (c->opts->precision == PNB_TRAIN_AMP_BF16)
+        PNB_TRY(pnb__model_train_in_bf16(c->model, err));
     /* the scalars a = exp(logit_scale) and b; SigLIP's b is missing in models of CLIP */
     c->logit_scale = pnb__model_find_param(c->model, "logit_scale");
     c->logit_bias = pnb__model_find_param(c->model, "logit_bias");

@@ -72,6 +72,8 @@ static pnb_status build_tower(const pnb__contrastive *c, pnb__graph **g, pnb__te
     if (status != PNB_OK)
         return status;
     pnb__graph_set_checkpointing(*g, c->opts->grad_checkpointing);
+    /* statistics of the tower as it was trained */
+    pnb__graph_round_products(*g, c->opts->precision == PNB_TRAIN_AMP_BF16);
     *pixels = pnb__input(*g, PNB__REAL, 4,
                          (size_t[]){c->opts->batch_size, 3, v->image_height, v->image_width});
     const pnb__tower_in in = {.pixels = *pixels};

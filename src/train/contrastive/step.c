@@ -58,6 +58,8 @@ static pnb_status build_towers(pnb__step_graphs *s, towers *tw, bool with_grad, 
     if (status != PNB_OK)
         return status;
     pnb__graph_set_checkpointing(tw->graph, c->opts->grad_checkpointing);
+    /* the losses have a graph of their own, in floats */
+    pnb__graph_round_products(tw->graph, c->opts->precision == PNB_TRAIN_AMP_BF16);
     tw->pixels = pnb__input(tw->graph, PNB__REAL, 4,
                             (size_t[]){s->batch, 3, v->image_height, v->image_width});
     tw->text.ids = pnb__input(tw->graph, PNB__INT32, 2, (size_t[]){s->batch, s->length});

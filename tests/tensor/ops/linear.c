@@ -146,11 +146,82 @@ static void test_few_bits(void **state)
         "w is stored in 16 bits and cannot be trained; train the model it was made from");
 }
 
+/* A float in bfloat16: to nearest, ties to even. */
+static double rounded(double x)
+{
+    float value = (float)x;
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    bits = (bits + 0x7fff + (bits >> 16 & 1)) & 0xffff0000u;
+    memcpy(&value, &bits, sizeof value);
+    return (double)value;
+}
+
+static void expect_close(double got, double want)
+{
+    if (!(fabs(got - want) <= 1e-5))
+        fail_msg("got %.9g, want %.9g", got, want);
+}
+
+/* sum_i a[i step_a] b[i step_b] */
+static double product(const double *a, size_t step_a, const double *b, size_t step_b, size_t n,
+                      bool is_rounded)
+{
+    double sum = 0;
+    for (size_t i = 0; i < n; i++) {
+        double x = a[i * step_a], y = b[i * step_b];
+        sum += is_rounded ? rounded(x) * rounded(y) : x * y;
+    }
+    return sum;
+}
+
+/* y = x W^T + b, loss = sum y p: dy is p, dx = p W and dW = p^T x, of rounded factors each, where
+ * the graph rounds and the weight trains in bf16; db stays a sum of floats. */
+static void check_rounded(bool rounds, bool trains_in_bf16)
+{
+    enum { ROWS = B * T };
+    float w[N * K], dw[N * K] = {0}, b[N] = {0.3f, -0.7f, 0.123f, 2}, db[N] = {0};
+    double wide[N * K], dx[ROWS * K], loss = 0;
+    pnb__param weight = {"w", 2, {N, K}, N * K, w, .grad_store = dw, .trainable = true};
+    pnb__param bias = {"b", 1, {N}, N, b, .grad_store = db, .trainable = true};
+    bool is = rounds && trains_in_bf16;
+    weight.trains_in_bf16 = bias.trains_in_bf16 = trains_in_bf16;
+    for (size_t i = 0; i < N * K; i++)
+        wide[i] = (double)(w[i] = (float)sin(1.7 * (double)i + 1));
+    begin_graph(PNB__F32, true);
+    pnb__graph_round_products(g, rounds);
+    pnb__tensor *x = IN(ROWS, K), *p = IN(ROWS, N);
+    const pnb__linear_opts o = {.bias = pnb__param_tensor(g, &bias), .act = PNB__IDENTITY};
+    pnb__tensor *y = pnb__linear(x, pnb__param_tensor(g, &weight), &o);
+    assert_int_equal(pnb__graph_plan(g, pnb__sum(pnb__mul(y, p), PNB__ALL_AXES), NULL), PNB_OK);
+    write_given();
+    assert_int_equal(pnb__graph_run(g, NULL), PNB_OK);
+    const double *xs = numbers(x), *ps = numbers(p);
+    for (size_t i = 0; i < ROWS * N; i++)
+        loss += ps[i] * ((double)b[i % N] + product(xs + i / N * K, 1, wide + i % N * K, 1, K, is));
+    expect_close(pnb__read_scalar(g->loss), loss);
+    assert_true(pnb__read_grad_f64(x, dx));
+    for (size_t i = 0; i < ROWS * K; i++)
+        expect_close(dx[i], product(ps + i / K * N, 1, wide + i % K, K, N, is));
+    for (size_t i = 0; i < N * K; i++)
+        expect_close((double)dw[i], product(ps + i / K, N, xs + i % K, K, ROWS, is));
+    for (size_t n = 0; n < N; n++)
+        expect_close((double)db[n], product(ps + n, N, (const double[]){1}, 0, ROWS, false));
+    end_graph();
+}
+
+static void test_rounded_factors(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 4; i++)
+        check_rounded(i & 1, i & 2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_linear), cmocka_unit_test(test_linear_misfits),
-        cmocka_unit_test(test_matmul), cmocka_unit_test(test_work_is_counted),
-        cmocka_unit_test(test_few_bits)};
+        cmocka_unit_test(test_linear),   cmocka_unit_test(test_linear_misfits),
+        cmocka_unit_test(test_matmul),   cmocka_unit_test(test_work_is_counted),
+        cmocka_unit_test(test_few_bits), cmocka_unit_test(test_rounded_factors)};
     return cmocka_run_group_tests(tests, open_ctx, close_ctx);
 }
