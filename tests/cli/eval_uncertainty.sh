@@ -87,6 +87,19 @@ assert got["resampling"]["unit"].startswith("picture with")
 assert "of 60 pictures" in got["headline"].lower()
 END
 check "every figure by its definition" python3 again.py
+want 0 "${known[@]}" --bootstrap 0 --control-field ambiguity.n_shapes --json
+check "a number of the ids file is a control" python3 - <<'END'
+import json
+from ranks import spearman
+ids = [json.loads(line)["ambiguity"] for line in open("i.ids.jsonl")]
+got = [r for r in json.load(open("out"))["known_entropy"]["agreement"] if r["score"] == "ambiguity.n_shapes"]
+want = spearman([a["entropy_bits"] for a in ids], [a["n_shapes"] for a in ids])
+assert [r["side"] for r in got] == ["pictures"] and abs(got[0]["spearman"] - want) < 1.1e-3, (got, want)
+END
+want 1 "${known[@]}" --control-field ambiguity.nothing
+says "i.safetensors: no row has the field \"ambiguity.nothing\""
+want 2 eval uncertainty --texts t.safetensors --control-field dose
+says "--control-field goes with --entropy"
 want 0 "${known[@]}" --bootstrap 60
 prints "Of 60 pictures the uncertainty follows what is known with Spearman"
 prints "lead"
@@ -134,6 +147,8 @@ check "50 are left, and captions without truth are not measured" python3 -c '
 import json
 k = json.load(open("out"))["known_entropy"]
 assert k["images"]["n"] == 50 and k["images"]["n_missing"] == 10 and "texts" not in k'
+want 1 eval uncertainty --images p.safetensors --texts t.safetensors --entropy ambiguity.entropy_bits --control-field dose
+says "p.safetensors: row 59 has no field \"dose\", which others have"
 want 1 eval uncertainty --images i.safetensors --texts t.safetensors --entropy ambiguity.bits
 says "i.safetensors: no row has the field \"ambiguity.bits\"; the first row has"
 says "ambiguity {...}"

@@ -43,6 +43,9 @@ static const pnb__option uncertainty_options[] = {
     PNB__ROW_FILE("pictures", AT(known.pictures), "DATA",
                   "Data set that the pictures are read from, for the controls of file size and "
                   "gradient; by default where their rows say they came from"),
+    PNB__ROW_TEXT("control-field", AT(known.control_field), "FIELD",
+                  "Another control: a number of the pictures' ids file, as "
+                  "ambiguity.n_shapes; give one by which ambiguity should rise"),
     PNB__ROW_INT("bootstrap", AT(known.n_resamples), "N",
                  "Resamples of the clusters for 95% intervals; 0 leaves the intervals out",
                  PNB__RANGE(0, 1000000), .fallback = "1000"),
@@ -63,6 +66,9 @@ static pnb_status run_known(pnb__app *app, const struct uncertainty_args *a, pnb
         return pnb__usage(app, "--entropy, --label-counts and --class-key need --images");
     if (known.pictures != NULL && !of_images && known.class_key == NULL)
         return pnb__usage(app, "--pictures goes with --entropy, --label-counts or --class-key");
+    if (known.control_field != NULL && !of_images && known.class_key == NULL)
+        return pnb__usage(app,
+                          "--control-field goes with --entropy, --label-counts or --class-key");
     if (!of_images && known.class_key == NULL && known.text_field == NULL)
         return known.cluster != NULL
                    ? pnb__usage(app, "--cluster goes with --entropy, --text-entropy, "

@@ -24,6 +24,22 @@ done:
     return status;
 }
 
+static pnb_status describe(const pnb__adapted_opts *opts, pnb__compare_entry *e, pnb_error *err)
+{
+    pnb_status status = PNB_OK;
+    *e = (pnb__compare_entry){.name = opts->row != NULL ? opts->row : opts->method,
+                              .method = pnb_adapter_method_find(opts->method),
+                              .kind = PNB__ENTRY_METHOD,
+                              .seed = opts->seed};
+    if (e->method == NULL)
+        e->kind = PNB__ENTRY_FROZEN;
+    if (opts->option != NULL)
+        status = pnb__copy_text(&e->option, opts->option, err);
+    if (opts->option != NULL && status == PNB_OK)
+        status = pnb__copy_text(&e->value, opts->value, err);
+    return status;
+}
+
 /* Paths of the sets in *e, or why there are none, and scores against what is known. */
 static pnb_status make_sets(pnb__reproduction *run, const pnb__adapted_opts *opts,
                             pnb__compare_entry *e)
@@ -39,12 +55,8 @@ static pnb_status make_sets(pnb__reproduction *run, const pnb__adapted_opts *opt
                                              .out = run->opts->out};
     pnb__adapt_comparison c = {.opts = &compare};
     pnb_status status = load_pairs(run, &c);
-    *e = (pnb__compare_entry){.name = opts->method,
-                              .method = pnb_adapter_method_find(opts->method),
-                              .kind = PNB__ENTRY_METHOD,
-                              .seed = opts->seed};
-    if (e->method == NULL)
-        e->kind = PNB__ENTRY_FROZEN;
+    if (status == PNB_OK)
+        status = describe(opts, e, &run->app->err);
     if (status == PNB_OK)
         status = pnb__compare_make(run->app, &c, e);
     pnb__pair_reset(&c.train);
@@ -71,6 +83,13 @@ static void put_side(const pnb__reproduction *run, json_t *found, const char *ro
     }
 }
 
+pnb_measure pnb__adapted_measure_of(const pnb__compare_entry *e, pnb_measure measure)
+{
+    if (e->kind == PNB__ENTRY_FROZEN)
+        return PNB_MEASURE_MEAN;
+    return e->family == PNB_GAUSSIAN_DIAG ? measure : PNB__MEASURE_AUTO;
+}
+
 static pnb_status rank(pnb__reproduction *run, const pnb__adapted_opts *opts,
                        const pnb__compare_entry *e, json_t *found)
 {
@@ -79,10 +98,7 @@ static pnb_status rank(pnb__reproduction *run, const pnb__adapted_opts *opts,
     load.images = e->images;
     load.texts = e->texts;
     load.truth = run->test.truth;
-    if (e->kind == PNB__ENTRY_FROZEN)
-        load.measure = PNB_MEASURE_MEAN;
-    else if (e->family == PNB_GAUSSIAN_DIAG)
-        load.measure = opts->measure;
+    load.measure = pnb__adapted_measure_of(e, opts->measure);
     pnb_status status = pnb__retrieval_run(run->app, &load, &ranked);
     if (status == PNB_OK) {
         const pnb__retrieval_side *i2t = &ranked.i2t;
@@ -106,22 +122,34 @@ static pnb_status take_reason(pnb__app *app, pnb_status status, pnb__compare_ent
     return status;
 }
 
+pnb_status pnb__adapted_make(pnb__reproduction *run, const pnb__adapted_opts *opts,
+                             pnb__adapt_comparison *owner)
+{
+    pnb_status status = PNB_ALLOC_ZERO(owner->entry, 1, &run->app->err);
+    if (status != PNB_OK)
+        return status;
+    owner->n = 1;
+    return make_sets(run, opts, owner->entry);
+}
+
+void pnb__adapted_keep_failure(const pnb__reproduction *run, const pnb__adapt_comparison *owner,
+                               json_t *found)
+{
+    if (owner->n == 0 || owner->entry->failed == NULL)
+        return;
+    pnb__warn(run->app, "%s: %s", owner->entry->name, owner->entry->failed);
+    json_object_set_new(found, "failed", json_string(owner->entry->failed));
+}
+
 pnb_status pnb__adapted_measure(pnb__reproduction *run, const pnb__adapted_opts *opts,
                                 json_t *found)
 {
-    pnb__compare_entry e;
     pnb__adapt_comparison owner = {.entry = NULL};
-    pnb_status status = PNB_ALLOC_ZERO(owner.entry, 1, &run->app->err);
-    if (status != PNB_OK)
-        return status;
-    status = make_sets(run, opts, &e);
-    if (status == PNB_OK && e.failed == NULL)
-        status = take_reason(run->app, rank(run, opts, &e, found), &e);
-    if (e.failed != NULL) {
-        pnb__warn(run->app, "%s: %s", opts->method, e.failed);
-        json_object_set_new(found, "failed", json_string(e.failed));
-    }
-    owner.entry[owner.n++] = e; /* which frees what belongs to it */
+    pnb_status status = pnb__adapted_make(run, opts, &owner);
+    pnb__compare_entry *e = owner.entry;
+    if (status == PNB_OK && e->failed == NULL)
+        status = take_reason(run->app, rank(run, opts, e, found), e);
+    pnb__adapted_keep_failure(run, &owner, found);
     pnb__compare_entries_reset(&owner);
     return status;
 }

@@ -49,6 +49,35 @@ pnb_status pnb__reproduce_path(const pnb__reproduction *run, const char *folder,
     return status;
 }
 
+/* Results of the others that are there stand in the table, and none is made. */
+static bool is_asked_for(const pnb__reproduction *run, size_t stage)
+{
+    const pnb__text_list *only = &run->opts->only;
+    bool is_named = only->n == 0;
+    for (size_t i = 0; i < only->n && !is_named; i++)
+        is_named = strcmp(only->items[i], pnb__reproduce_stage(run, stage)) == 0;
+    return is_named;
+}
+
+static pnb_status check_names(const pnb__reproduction *run)
+{
+    const pnb__text_list *only = &run->opts->only;
+    pnb__buf all = {0};
+    size_t k = 0;
+    for (size_t i = 0; i < only->n && k < run->n_stages; i++)
+        for (k = 0; k < run->n_stages; k++)
+            if (strcmp(only->items[i], pnb__reproduce_stage(run, k)) == 0)
+                break;
+    if (only->n == 0 || k < run->n_stages)
+        return PNB_OK;
+    for (k = 0; k < run->n_stages; k++)
+        pnb__buf_printf(&all, "%s%s", k > 0 ? ", " : "", pnb__reproduce_stage(run, k));
+    (void)pnb__fail(&run->app->err, PNB_NOT_FOUND, "%s: --only names what is not among %.800s",
+                    run->about->word, all.data != NULL ? all.data : "");
+    pnb__buf_reset(&all);
+    return PNB_NOT_FOUND;
+}
+
 /* ---- values ---- */
 
 static const pnb__figure *figure_of(const pnb__experiment *about, const char *key)
@@ -190,26 +219,27 @@ done:
     return status;
 }
 
-static size_t count_found(const pnb__reproduction *run)
+/* Of those that are asked for: all, or those that are there. */
+static size_t count(const pnb__reproduction *run, bool is_there)
 {
-    size_t n = 0;
-    for (size_t k = 0; k < run->n_stages * run->opts->n_seeds; k++)
-        n += run->found[k] != NULL;
+    size_t n = 0, n_seeds = run->opts->n_seeds;
+    for (size_t k = 0; k < run->n_stages * n_seeds; k++)
+        n += is_asked_for(run, k / n_seeds) && (!is_there || run->found[k] != NULL);
     return n;
 }
 
 static pnb_status load_results(pnb__reproduction *run)
 {
-    size_t all = run->n_stages * run->opts->n_seeds, n_other = 0;
+    size_t n_other = 0;
     for (size_t i = 0; i < run->opts->n_seeds; i++)
         for (size_t k = 0; k < run->n_stages; k++) {
             pnb_status status = load_result(run, k, i, &n_other);
             if (status != PNB_OK)
                 return status;
         }
-    if (count_found(run) > 0)
+    if (count(run, true) > 0)
         pnb__say(run->app, "%s: %zu of %zu results are there already and passed over",
-                 run->opts->out, count_found(run), all);
+                 run->opts->out, count(run, true), count(run, false));
     if (n_other > 0)
         pnb__say(run->app, "%zu results were made by another program and are made again", n_other);
     return PNB_OK;
@@ -220,7 +250,7 @@ static pnb_status load_results(pnb__reproduction *run)
 static void say_forecast(const pnb__reproduction *run)
 {
     const pnb__experiment *x = run->about;
-    size_t left = run->n_stages * run->opts->n_seeds - count_found(run);
+    size_t left = count(run, false) - count(run, true);
     double seconds = (double)left * (x->stage_s + x->step_s * (double)run->opts->n_steps);
     char text[16];
     pnb__format_duration(seconds, text);
@@ -274,11 +304,11 @@ static pnb_status run_stage(pnb__reproduction *run, size_t stage, size_t i)
 /* Seed by seed, so that whole tables are there early. */
 static pnb_status run_stages(pnb__reproduction *run)
 {
-    size_t n = run->n_stages * run->opts->n_seeds, before = count_found(run);
+    size_t n = count(run, false), before = count(run, true);
     double begun = pnb__now_s();
     for (size_t i = 0; i < run->opts->n_seeds; i++)
         for (size_t k = 0; k < run->n_stages; k++) {
-            if (*place(run, k, i) != NULL)
+            if (*place(run, k, i) != NULL || !is_asked_for(run, k))
                 continue;
             if (pnb__is_interrupted(run->app))
                 return pnb__fail(&run->app->err, PNB_INTERRUPTED,
@@ -286,7 +316,7 @@ static pnb_status run_stages(pnb__reproduction *run)
             pnb_status status = run_stage(run, k, i);
             if (status != PNB_OK)
                 return status;
-            size_t done = count_found(run);
+            size_t done = count(run, true);
             char left[16];
             pnb__format_duration(
                 (pnb__now_s() - begun) / (double)(done - before) * (double)(n - done), left);
@@ -328,6 +358,7 @@ pnb_status pnb__reproduce(pnb__app *app, const pnb__experiment *about,
     int lock = -1;
     pnb_status status;
     PNB_TRY(init(&run));
+    PNB_TRY(check_names(&run));
     PNB_TRY(pnb__reproduce_find_data(&run));
     PNB_TRY(open_folder(&run));
     lock_path = pnb__path_join(opts->out, ".lock");

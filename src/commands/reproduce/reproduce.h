@@ -23,7 +23,8 @@ typedef struct pnb__reproduce_opts {
     size_t n_items;   /* pictures of the built-in set, over all splits; without data of a batch */
     int64_t n_steps;  /* of a training */
     size_t batch_size;
-    size_t n_stages; /* the first ones that are run; 0: all */
+    size_t n_stages;     /* the first ones that are run; 0: all */
+    pnb__text_list only; /* names of stages that are run; none: all */
 } pnb__reproduce_opts;
 
 /* ---- what an experiment is ---- */
@@ -84,6 +85,8 @@ typedef struct pnb__experiment {
     const char *const *differs; /* sentences: what may differ from the paper; NULL-ended */
     /* Options of the built-in pictures beyond their number; NULL: plain scenes. */
     void (*shapes)(pnb_shapes_opts *opts);
+    /* Refuses --data that has not what it needs, before anything is written; may be NULL. */
+    pnb_status (*check)(const pnb__reproduction *run);
     /* Changes what was found or made before anything is learned from it; may be NULL. */
     pnb_status (*prepare)(pnb__reproduction *run);
     /* Learns and measures a stage; figures go into `found` by pnb__reproduce_put, and whatever else
@@ -108,9 +111,11 @@ PNB__EXPERIMENTS(PNB__EXPERIMENT_DECLARE)
 
 /* Pictures with captions, train and test, however they came. */
 typedef struct pnb__repro_pictures {
-    char *train, *test;       /* specs of pnb_dataset_open */
-    char *texts;              /* captions of the test, .jsonl */
-    char *truth;              /* which of them belong together */
+    char *train, *test; /* specs of pnb_dataset_open */
+    char *texts;        /* captions of the test, .jsonl */
+    char *truth;        /* which of them belong together */
+    char *train_texts,
+        *train_truth;         /* the same of what is learned from; NULL: only the samples say */
     char *labels;             /* label vectors of the test pictures, or NULL */
     pnb_truth_read_opts read; /* of the truth */
     bool by_class;            /* captions match every picture of their class */
@@ -170,9 +175,21 @@ pnb_status pnb__reproduce_subset(pnb__reproduction *run, size_t n_classes);
  * Errors  those of pnb_train */
 pnb_status pnb__reproduce_train(pnb__reproduction *run, const char *stage, uint64_t seed,
                                 pnb_train_opts *opts, char **model);
-/* Embeds the test pictures and captions: *paths, freed with pnb__pair_paths_reset. */
+/* Which pictures and captions are embedded, and how. */
+typedef struct pnb__repro_part {
+    const char *pictures, *texts, *truth;
+    size_t ttda;    /* augmented passes; 0: none */
+    bool as_points; /* the means alone */
+} pnb__repro_part;
+/* Embeds them: *paths, freed with pnb__pair_paths_reset. */
+pnb_status pnb__reproduce_embed_part(pnb__reproduction *run, const pnb__repro_part *part,
+                                     const char *stage, uint64_t seed, const char *model,
+                                     pnb__pair_paths *paths);
+/* The same of the test. */
 pnb_status pnb__reproduce_embed(pnb__reproduction *run, const char *stage, uint64_t seed,
                                 const char *model, pnb__pair_paths *paths);
+/* Stands in names of what is gone on with, so that it is this program's. */
+unsigned pnb__reproduce_program(const pnb__reproduction *run);
 void pnb__pair_paths_reset(pnb__pair_paths *paths);
 
 /* ---- reproduce_table.c ---- The table with the paper's lines, what its claims come to, and

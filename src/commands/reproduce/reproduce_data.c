@@ -181,6 +181,11 @@ static pnb_status take_made(pnb__reproduction *run, const char *root)
     PNB_TRY(keep(&p->test, pnb__path_join(root, "test"), err));
     PNB_TRY(keep(&p->texts, pnb__path_join(root, "test/captions.jsonl"), err));
     PNB_TRY(keep(&p->truth, pnb__path_join(root, "truth/test.pairs"), err));
+    if (!pnb__path_has_file(root, "train/captions.jsonl") ||
+        !pnb__path_has_file(root, "truth/train.pairs"))
+        goto done;
+    PNB_TRY(keep(&p->train_texts, pnb__path_join(root, "train/captions.jsonl"), err));
+    PNB_TRY(keep(&p->train_truth, pnb__path_join(root, "truth/train.pairs"), err));
 done:
     return status;
 }
@@ -420,7 +425,10 @@ pnb_status pnb__reproduce_find_data(pnb__reproduction *run)
     pnb_status status = keep(&run->data_words, pnb__strdup(root), &run->app->err);
     if (status != PNB_OK)
         return status;
-    return run->about->needs == PNB__REPRO_SETS ? take_sets(run, root) : take_folder(run);
+    status = run->about->needs == PNB__REPRO_SETS ? take_sets(run, root) : take_folder(run);
+    if (status == PNB_OK && run->about->check != NULL)
+        status = run->about->check(run);
+    return status;
 }
 
 pnb_status pnb__reproduce_data(pnb__reproduction *run)
@@ -454,6 +462,8 @@ void pnb__reproduce_pictures_reset(pnb__repro_pictures *p)
     pnb__free(p->texts);
     pnb__free(p->truth);
     pnb__free(p->labels);
+    pnb__free(p->train_texts);
+    pnb__free(p->train_truth);
     *p = (pnb__repro_pictures){.train = NULL};
 }
 

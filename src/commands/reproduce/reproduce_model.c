@@ -13,6 +13,11 @@
 /* Steps between two checkpoints, of which the last stays. */
 enum { SAVE_EVERY = 100 };
 
+unsigned pnb__reproduce_program(const pnb__reproduction *run)
+{
+    return (unsigned)pnb__hash_bytes(run->program, strlen(run->program), 0);
+}
+
 /* ---- training ---- */
 
 pnb_status pnb__reproduce_train(pnb__reproduction *run, const char *stage, uint64_t seed,
@@ -20,9 +25,9 @@ pnb_status pnb__reproduce_train(pnb__reproduction *run, const char *stage, uint6
 {
     const pnb__reproduce_opts *o = run->opts;
     pnb_error *err = &run->app->err;
-    unsigned program = (unsigned)pnb__hash_bytes(run->program, strlen(run->program), 0);
     char *logs = pnb__path_join(o->out, "runs"), *dir = NULL, *latest = NULL;
-    char *name = pnb__format("%s-%llu.%08x", stage, (unsigned long long)seed, program);
+    char *name =
+        pnb__format("%s-%llu.%08x", stage, (unsigned long long)seed, pnb__reproduce_program(run));
     pnb_train_result outcome = {0};
     pnb_status status = PNB_OK;
     if (logs == NULL || name == NULL)
@@ -64,49 +69,72 @@ done:
 
 /* ---- embedding ---- */
 
-static pnb_status embed_images(pnb__reproduction *run, pnb_encoder *encoder, const char *path)
+/* Means without what says how sure they are. */
+static void take_means(pnb_embeddings *set)
+{
+    pnb__free(set->log_var);
+    set->log_var = NULL;
+    set->family = PNB_POINT;
+}
+
+static pnb_status embed_source(pnb__reproduction *run, pnb_encoder *encoder,
+                               const pnb__embed_source *source, const pnb__repro_part *part,
+                               const char *unit, const char *path)
+{
+    pnb_encode_opts opts = pnb__encode_opts(run->app);
+    pnb__encode_watch watch;
+    pnb_embeddings *set = NULL;
+    opts.ttda = part->ttda;
+    pnb__encode_watch_init(&watch, run->app, unit, &opts);
+    pnb_status status = pnb__embed_set(encoder, source, &opts, &set, NULL, &run->app->err);
+    if (status == PNB_OK && part->as_points && set->family == PNB_GAUSSIAN_DIAG)
+        take_means(set);
+    if (status == PNB_OK)
+        status = pnb_embeddings_save(set, path, &run->app->err);
+    pnb_embeddings_free(set);
+    return status;
+}
+
+static pnb_status embed_images(pnb__reproduction *run, pnb_encoder *encoder,
+                               const pnb__repro_part *part, const char *path)
 {
     pnb__image_inputs *inputs = NULL;
-    pnb_embeddings *set = NULL;
     pnb_status status;
-    PNB_TRY(pnb__image_inputs_open_set(&inputs, run->pictures.test, NULL, &run->app->err));
+    PNB_TRY(pnb__image_inputs_open_set(&inputs, part->pictures, NULL, &run->app->err));
     const pnb__embed_source source = pnb__image_inputs_source(inputs);
-    PNB_TRY(pnb__embed_all(run->app, encoder, &source, "pictures", false, &set));
-    status = pnb_embeddings_save(set, path, &run->app->err);
+    status = embed_source(run, encoder, &source, part, "pictures", path);
 done:
-    pnb_embeddings_free(set);
     pnb__image_inputs_free(inputs);
     return status;
 }
 
-static pnb_status embed_texts(pnb__reproduction *run, pnb_encoder *encoder, const char *path)
+static pnb_status embed_texts(pnb__reproduction *run, pnb_encoder *encoder,
+                              const pnb__repro_part *part, const char *path)
 {
     pnb__text_inputs inputs = {0};
-    pnb_embeddings *set = NULL;
     pnb_status status;
-    PNB_TRY(pnb__text_inputs_add(&inputs, run->pictures.texts, NULL, NULL, &run->app->err));
+    PNB_TRY(pnb__text_inputs_add(&inputs, part->texts, NULL, NULL, &run->app->err));
     const pnb__embed_source source = pnb__text_inputs_source(&inputs);
-    PNB_TRY(pnb__embed_all(run->app, encoder, &source, "captions", false, &set));
-    status = pnb_embeddings_save(set, path, &run->app->err);
+    status = embed_source(run, encoder, &source, part, "captions", path);
 done:
-    pnb_embeddings_free(set);
     pnb__text_inputs_reset(&inputs);
     return status;
 }
 
-pnb_status pnb__reproduce_embed(pnb__reproduction *run, const char *stage, uint64_t seed,
-                                const char *model, pnb__pair_paths *paths)
+pnb_status pnb__reproduce_embed_part(pnb__reproduction *run, const pnb__repro_part *part,
+                                     const char *stage, uint64_t seed, const char *model,
+                                     pnb__pair_paths *paths)
 {
-    const pnb_encoder_opts parts = {.sides = PNB_ENCODE_IMAGES | PNB_ENCODE_TEXTS};
+    const pnb_encoder_opts sides = {.sides = PNB_ENCODE_IMAGES | PNB_ENCODE_TEXTS};
     pnb_encoder encoder = {0};
     char *images = NULL, *texts = NULL, *truth = NULL;
     pnb_status status;
     PNB_TRY(pnb__reproduce_path(run, "sets", stage, seed, ".images.safetensors", &images));
     PNB_TRY(pnb__reproduce_path(run, "sets", stage, seed, ".texts.safetensors", &texts));
-    PNB_TRY(pnb__copy_text(&truth, run->pictures.truth, &run->app->err));
-    PNB_TRY(pnb__encoder_open_named(&encoder, run->app, model, &parts));
-    PNB_TRY(embed_images(run, &encoder, images));
-    PNB_TRY(embed_texts(run, &encoder, texts));
+    PNB_TRY(pnb__copy_text(&truth, part->truth, &run->app->err));
+    PNB_TRY(pnb__encoder_open_named(&encoder, run->app, model, &sides));
+    PNB_TRY(embed_images(run, &encoder, part, images));
+    PNB_TRY(embed_texts(run, &encoder, part, texts));
     *paths = (pnb__pair_paths){images, texts, truth};
     images = texts = truth = NULL;
 done:
@@ -115,4 +143,12 @@ done:
     pnb__free(texts);
     pnb__free(truth);
     return status;
+}
+
+pnb_status pnb__reproduce_embed(pnb__reproduction *run, const char *stage, uint64_t seed,
+                                const char *model, pnb__pair_paths *paths)
+{
+    const pnb__repro_part test = {
+        .pictures = run->pictures.test, .texts = run->pictures.texts, .truth = run->pictures.truth};
+    return pnb__reproduce_embed_part(run, &test, stage, seed, model, paths);
 }

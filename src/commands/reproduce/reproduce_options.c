@@ -59,7 +59,10 @@
     PNB__ROW_INT("batch-size", AT(batch_size), "N", "Pairs of a step; 0 is the recipe's",          \
                  PNB__RANGE(0, 1e6), .fallback = #batch, .letter = 'b')
 #define OPTIONS_PICTURES(word, items, steps, batch)                                                \
-    ROW_DATA, ROW_OUT(word), ROW_SEEDS, ROW_N(items), ROW_STEPS(steps), ROW_BATCH(batch)
+    ROW_DATA, ROW_OUT(word), ROW_SEEDS, ROW_N(items), ROW_STEPS(steps), ROW_BATCH(batch),          \
+        PNB__ROW_LIST("only", AT(only), "NAME...",                                                 \
+                      "Only these models or methods, by the names of their files in results/; "    \
+                      "what others left there stands in the table as before")
 /* a batch is the recipe's */
 #define OPTIONS_SETS(word, items, steps, batch)                                                    \
     ROW_DATA, ROW_OUT(word), ROW_SEEDS, ROW_N(items), ROW_STEPS(steps)

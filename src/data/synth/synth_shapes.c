@@ -154,10 +154,11 @@ static void append_ambiguity(pnb__buf *b, const pnb__scene *scene, const pnb_sha
     pnb__buf_printf(b,
                     "], \"blur\": %.5f, \"occluded_share\": %.4f, \"occluded_shape\": %d, "
                     "\"grey_shapes\": %d, \"entropy_bits\": %.5f, \"form_bits\": %.5f, "
-                    "\"colour_bits\": %.5f, \"size_bits\": %.5f, \"n_consistent\": %.0f}",
+                    "\"colour_bits\": %.5f, \"size_bits\": %.5f, \"n_consistent\": %.0f, "
+                    "\"n_shapes\": %zu}",
                     a->blur / opts->width, a->occluded_share, a->has_occluder ? a->occluded : -1,
                     a->n_grey, a->entropy_bits, a->form_bits, a->colour_bits, a->size_bits,
-                    a->n_consistent);
+                    a->n_consistent, (size_t)scene->n_shapes);
 }
 
 static void append_list(pnb__buf *b, const pnb__shapes_set *s, size_t i, const char *key, int what)

@@ -265,8 +265,12 @@ static pnb_status find_scores(pnb__app *app, const pnb__known_opts *o, known_run
     pnb_status status = add_uncertainty(side, run->control[s], path, &app->err);
     if (status != PNB_OK)
         return status;
-    return s == 0 ? pnb__known_image_controls(app, side, o->pictures)
-                  : pnb__known_text_controls(side, &app->err);
+    if (s == 1)
+        return pnb__known_text_controls(side, &app->err);
+    status = pnb__known_image_controls(app, side, o->pictures);
+    if (status == PNB_OK && o->control_field != NULL)
+        status = pnb__known_field_control(side, o->images, o->control_field, &app->err);
+    return status;
 }
 
 static pnb_status measure_all(pnb__app *app, const pnb__known_opts *o, known_run *run)
@@ -426,20 +430,44 @@ static void put_result(const pnb__known_opts *o, const known_run *run, pnb__resu
     pnb__result_end(r);
 }
 
-pnb_status pnb__known_entropy_run(pnb__app *app, const pnb__known_opts *opts, pnb__result *r)
+static pnb_status run_all(pnb__app *app, const pnb__known_opts *opts, known_run *run)
 {
-    known_run *run = pnb__alloc_zero(1, sizeof *run);
     pnb_status status;
-    if (run == NULL)
-        return pnb__fail_nomem(&app->err, sizeof *run);
     PNB_TRY(load_sets(app, opts, run));
     run->is_measured[0] = opts->image_field != NULL || opts->label_counts != NULL;
     run->is_measured[1] = run->set[1] != NULL &&
                           (opts->text_field != NULL || (run->truth != NULL && run->is_measured[0]));
     PNB_TRY(find_clusters(opts, run, &app->err));
-    PNB_TRY(measure_all(app, opts, run));
-    put_result(opts, run, r);
+    status = measure_all(app, opts, run);
 done:
+    return status;
+}
+
+pnb_status pnb__known_measure(pnb__app *app, const pnb__known_opts *opts, pnb__known_found out[2])
+{
+    known_run *run = pnb__alloc_zero(1, sizeof *run);
+    if (run == NULL)
+        return pnb__fail_nomem(&app->err, sizeof *run);
+    pnb_status status = run_all(app, opts, run);
+    for (int s = 0; s < 2 && status == PNB_OK; s++) {
+        out[s] = (pnb__known_found){.n = run->is_measured[s] ? run->group[s][0].n : 0};
+        memcpy(out[s].score, run->group[s][0].score, sizeof out[s].score);
+        for (size_t k = 0; k < PNB__MAX_KNOWN_SCORES; k++)
+            out[s].name[k] = run->side[s].score[k] != NULL ? run->side[s].name[k] : NULL;
+    }
+    run_reset(run);
+    pnb__free(run);
+    return status;
+}
+
+pnb_status pnb__known_entropy_run(pnb__app *app, const pnb__known_opts *opts, pnb__result *r)
+{
+    known_run *run = pnb__alloc_zero(1, sizeof *run);
+    if (run == NULL)
+        return pnb__fail_nomem(&app->err, sizeof *run);
+    pnb_status status = run_all(app, opts, run);
+    if (status == PNB_OK)
+        put_result(opts, run, r);
     run_reset(run);
     pnb__free(run);
     return status;

@@ -11,6 +11,8 @@
 #include "base/base.h"
 #include "sets/set_rows.h"
 
+enum { FIELD_SCORE = 4 };
+
 pnb_status pnb__known_side_init(pnb__known_side *side, const pnb_embeddings *set, pnb_error *err)
 {
     pnb_status status;
@@ -54,18 +56,17 @@ static const json_t *value_at(const json_t *root, const char *field)
     return root;
 }
 
-static pnb_status read_field(pnb__known_side *side, size_t row, const char *field, pnb_error *err)
+/* NaN where the row has none. */
+static pnb_status read_field(const pnb__known_side *side, size_t row, const char *field,
+                             double *out, pnb_error *err)
 {
     json_t *root = NULL;
     pnb_status status = pnb__set_extra(&root, side->set, row, err);
     if (status != PNB_OK)
         return status;
     const json_t *value = value_at(root, field);
-    if (json_is_number(value))
-        side->known[row] = json_number_value(value);
-    else if (value == NULL || json_is_null(value))
-        side->n_missing++;
-    else
+    *out = json_is_number(value) ? json_number_value(value) : (double)NAN;
+    if (!json_is_number(value) && value != NULL && !json_is_null(value))
         status = pnb__fail(err, PNB_FORMAT, "row %zu: \"%s\" is not a number", row, field);
     json_decref(root);
     return status;
@@ -97,10 +98,41 @@ pnb_status pnb__known_from_field(pnb__known_side *side, const char *path, const 
 {
     pnb_status status = PNB_OK;
     snprintf(side->from, sizeof side->from, "%s", field);
-    for (size_t i = 0; i < side->set->n && status == PNB_OK; i++)
-        status = read_field(side, i, field, err);
+    for (size_t i = 0; i < side->set->n && status == PNB_OK; i++) {
+        status = read_field(side, i, field, &side->known[i], err);
+        side->n_missing += isnan(side->known[i]) ? 1 : 0;
+    }
     if (status == PNB_OK && side->n_missing == side->set->n)
         status = refuse_field(side->set, field, err);
+    if (status != PNB_OK)
+        pnb__error_prefix(err, "%s", path);
+    return status;
+}
+
+pnb_status pnb__known_field_control(pnb__known_side *side, const char *path, const char *field,
+                                    pnb_error *err)
+{
+    size_t n_there = 0, missing = 0;
+    double *score = NULL;
+    pnb_status status;
+    PNB_TRY(PNB_ALLOC(score, side->set->n, err));
+    for (size_t i = 0; i < side->set->n; i++) {
+        PNB_TRY(read_field(side, i, field, &score[i], err));
+        if (isnan(score[i]))
+            missing = i;
+        else
+            n_there++;
+    }
+    if (n_there == 0)
+        PNB_TRY(refuse_field(side->set, field, err));
+    if (n_there < side->set->n)
+        PNB_TRY(pnb__fail(err, PNB_NOT_FOUND, "row %zu has no field \"%s\", which others have",
+                          missing, field));
+    side->score[FIELD_SCORE] = score;
+    side->name[FIELD_SCORE] = field;
+    score = NULL;
+done:
+    pnb__free(score);
     if (status != PNB_OK)
         pnb__error_prefix(err, "%s", path);
     return status;

@@ -7,7 +7,8 @@
 #include "penumbra/truth.h"
 #include "program/app.h"
 
-enum { PNB__MAX_KNOWN_SCORES = 4 }; /* the model's, the untrained head's, two of the rows alone */
+/* The model's, the untrained head's, two of the rows alone, one of a field. */
+enum { PNB__MAX_KNOWN_SCORES = 5 };
 
 /* Scores that are not there are NULL; [0] is the model's uncertainty. */
 typedef struct pnb__known_side {
@@ -32,6 +33,11 @@ void pnb__known_side_reset(pnb__known_side *side);
  */
 pnb_status pnb__known_from_field(pnb__known_side *side, const char *path, const char *field,
                                  pnb_error *err);
+/* score[4] from a field of the rows in the same way: what can be counted of them. A row without it
+ * is an error, since scores are compared on the same rows.
+ * Errors  NOT_FOUND, FORMAT (rows without it or with what is no number: names the row) */
+pnb_status pnb__known_field_control(pnb__known_side *side, const char *path, const char *field,
+                                    pnb_error *err);
 /* known[] from a file of label counts (pnb_label_entropy_load); rows it does not name are counted.
  */
 pnb_status pnb__known_from_labels(pnb__known_side *side, const char *path, pnb_error *err);

@@ -1,0 +1,513 @@
+/* Every method's uncertainty against ambiguity that is known. No paper has this table: they show
+ * that recall falls with uncertainty, not that the uncertainty is right.
+ *
+ * Of blurred, covered and grey scenes the entropy of what a picture leaves open is known, and of a
+ * caption how many scenes it fits (docs/data.md). Models are trained end to end; a deterministic
+ * twin of ProLIP's towers is trained without variances, and post-hoc methods learn from its frozen
+ * rows. Each figure stands beside what its best control reaches on the same rows: the variances of
+ * the twin's heads, which nothing trained, and what can be counted of pictures and captions. */
+#include <math.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "commands/eval/uncertainty/known_entropy.h"
+#include "commands/reproduce/adapters.h"
+#include "commands/reproduce/pcme_models.h"
+#include "io/json/json.h"
+
+enum {
+    MOST_SPECIFIC = 3, /* level of the captions that R@1 is of */
+    N_RESAMPLES = 200,
+    TTDA_PASSES = 8
+};
+#define IMAGE_FIELD "ambiguity.entropy_bits"
+#define SHAPES_FIELD "ambiguity.n_shapes"
+#define TEXT_FIELD "entropy_bits"
+
+static const pnb__figure figures[] = {{"image_rho", "pictures \xCF\x81", 1, 3},
+                                      {"image_control", "best control", 1, 3},
+                                      {"text_rho", "captions \xCF\x81", 1, 3},
+                                      {"text_control", "best control", 1, 3},
+                                      {"i2t_r1", "i2t R@1", 100, 1},
+                                      {"t2i_r1", "t2i R@1", 100, 1}};
+
+typedef enum kind { TRAINED, TWIN, AUGMENTED, ADAPTED } kind;
+typedef struct method {
+    kind kind;
+    const char *row, *label;
+    pnb_objective objective;           /* of what is trained */
+    const char *name, *option, *value; /* of what is learned from the twin's rows */
+} method;
+
+/* Each row is a stage; the twin comes before what is learned from it. */
+#define TRAIN(kind, row, label, objective)                                                         \
+    {                                                                                              \
+        kind, row, label, PNB_OBJECTIVE_##objective, 0, 0, 0                                       \
+    }
+#define ADAPT(row, label, name, option, value)                                                     \
+    {                                                                                              \
+        ADAPTED, row, label " *", PNB_OBJECTIVE_SIGLIP, name, option, value                        \
+    }
+#define METHODS(X)                                                                                 \
+    X(TRAIN, (TWIN, "deterministic", "deterministic twin", SIGLIP))                                \
+    X(TRAIN, (TRAINED, "prolip", "ProLIP", PROLIP))                                                \
+    X(TRAIN, (TRAINED, "pcmepp", "PCME++", PCMEPP))                                                \
+    X(TRAIN, (TRAINED, "pcme", "PCME", PCME))                                                      \
+    X(TRAIN, (AUGMENTED, "ttda", "TTDA *", SIGLIP))                                                \
+    X(ADAPT, ("pfe", "PFE", "pfe", NULL, NULL))                                                    \
+    X(ADAPT, ("adapted-pcme", "PCME", "pcme", NULL, NULL))                                         \
+    X(ADAPT, ("adapted-pcmepp", "PCME++", "pcmepp", NULL, NULL))                                   \
+    X(ADAPT, ("adapted-prolip", "ProLIP", "prolip", NULL, NULL))                                   \
+    X(ADAPT, ("bayesvlm", "BayesVLM", "bayesvlm", NULL, NULL))                                     \
+    X(ADAPT, ("probvlm", "ProbVLM", "probvlm", NULL, NULL))                                        \
+    X(ADAPT, ("grove", "GroVE", "grove", NULL, NULL))                                              \
+    X(ADAPT, ("asymvlm-vmf", "AsymVLM vMF", "asymvlm-vmf", NULL, NULL))                            \
+    X(ADAPT, ("asymvlm-ps", "AsymVLM PS", "asymvlm-ps", NULL, NULL))                               \
+    X(ADAPT, ("asymvlm-images", "AsymVLM vMF, pictures", "asymvlm-vmf", "ablation", "image-side")) \
+    X(ADAPT, ("asymvlm-both", "AsymVLM vMF, both", "asymvlm-vmf", "ablation", "symmetric"))        \
+    X(ADAPT, ("conformity", "conformity", "conformity", NULL, NULL))                               \
+    X(ADAPT, ("whitened", "whitened", "whitened", NULL, NULL))
+#define METHOD(macro, arguments) macro arguments,
+static const method methods[] = {METHODS(METHOD)};
+
+/* A control's name among the scores, which is the key of its row, and what people read. */
+#define CONTROLS(X)                                                                                \
+    X("untrained head", "control: untrained head")                                                 \
+    X(SHAPES_FIELD, "control: number of shapes")                                                   \
+    X("smaller file", "control: smaller file")                                                     \
+    X("flatter picture", "control: flatter picture")                                               \
+    X("fewer words", "control: fewer words")                                                       \
+    X("common words", "control: common words")
+#define TRAIN_ROW(kind, row, label, objective)                                                     \
+    {                                                                                              \
+        row, label                                                                                 \
+    }
+#define ADAPT_ROW(row, label, name, option, value)                                                 \
+    {                                                                                              \
+        row, label " *"                                                                            \
+    }
+#define METHOD_ROW(macro, arguments) macro##_ROW arguments,
+#define CONTROL_ROW(name, label) {name, label},
+static const pnb__repro_row rows[] = {METHODS(METHOD_ROW) CONTROLS(CONTROL_ROW)};
+#define TRAIN_STAGE(kind, row, label, objective) row
+#define ADAPT_STAGE(row, label, name, option, value) row
+#define METHOD_STAGE(macro, arguments) macro##_STAGE arguments,
+static const char *const stages[] = {METHODS(METHOD_STAGE) NULL};
+
+/* No paper prints these figures: what is held against the papers is what their text says. */
+static const pnb__repro_claim claims[] = {
+    {"prolip", "untrained head", "image_rho", "ProLIP learns how uncertain a picture is"},
+    {"prolip", "untrained head", "text_rho", "ProLIP learns how general a caption is"},
+    {"prolip", "fewer words", "text_rho", "and that is more than the caption's length"},
+    {"prolip", "pcmepp", "image_rho", "ProLIP knows more than PCME++"},
+    {"pcmepp", "pcme", "image_rho", "PCME++ knows more than PCME"},
+    {"prolip", "deterministic", "i2t_r1", "ProLIP retrieves no worse than a deterministic model"},
+    {"prolip", "deterministic", "t2i_r1", "ProLIP retrieves no worse than a deterministic model"},
+    {"asymvlm-vmf", "probvlm", "text_rho", "AsymVLM knows general captions better than ProbVLM"},
+    {"asymvlm-vmf", "asymvlm-both", "text_rho", "uncertainty belongs to captions alone (AsymVLM)"},
+    {"grove", "probvlm", "image_rho", "GroVE knows uncertain pictures better than ProbVLM"},
+    {"grove", "probvlm", "text_rho", "GroVE knows uncertain captions better than ProbVLM"},
+};
+
+static const char *const differs[] = {
+    "No paper measures this: they show that recall falls with uncertainty. \xCF\x81 is Spearman's "
+    "correlation of uncertainty and known entropy, in bits: of a picture over the scenes that an "
+    "observer could not tell from it, of a caption the log of the number of scenes it fits.",
+    "* learns from the frozen rows of the deterministic twin: ProLIP's towers under SigLIP's loss. "
+    "PCME and PCME++ without it are trained with towers of their own, so that their R@1 is not "
+    "that of the loss alone.",
+    "The best control is the highest \xCF\x81 of the controls on the same rows. The untrained head "
+    "is "
+    "the twin's: variances that no loss has touched.",
+    "About half of the pictures are clear, with an entropy of 0: an uncertainty without ties "
+    "cannot reach a \xCF\x81 of 1; 0.93 is about the most.",
+    "R@1 is of the most specific captions. Steps are those of every training, of methods on frozen "
+    "rows too.",
+    NULL};
+
+/* ---- data ---- */
+
+static pnb_status refuse(const pnb__reproduction *run, const char *what)
+{
+    return pnb__fail(&run->app->err, PNB_NOT_FOUND,
+                     "--data %s: %s; `data shapes --blur 0.5 --occlude 0.3 --grey 0.3` writes what "
+                     "truth-table reads",
+                     run->opts->data, what);
+}
+
+/* Does the first test picture say how ambiguous it is? */
+static pnb_status check(const pnb__reproduction *run)
+{
+    pnb_error *err = &run->app->err;
+    pnb_dataset *set = NULL;
+    pnb_sample sample = {0};
+    json_t *record = NULL;
+    pnb_status status;
+    if (run->pictures.train_texts == NULL)
+        return refuse(run, "has no train/captions.jsonl with truth/train.pairs");
+    PNB_TRY(pnb_dataset_open(&set, run->pictures.test, NULL, err));
+    PNB_TRY(pnb_dataset_get(set, 0, &sample, err));
+    if (sample.json != NULL)
+        PNB_TRY(pnb__json_try_bytes(&record, sample.json, strlen(sample.json), err));
+    const json_t *known = json_object_get(record, "ambiguity");
+    if (!json_is_number(json_object_get(known, "entropy_bits")) ||
+        !json_is_number(json_object_get(known, "n_shapes")))
+        status = refuse(run, "its pictures do not say how ambiguous they are");
+done:
+    json_decref(record);
+    pnb_sample_reset(&sample);
+    pnb_dataset_free(set);
+    return status;
+}
+
+/* ---- the twin ---- */
+
+/* Sets of a seed's twin: as it was trained, with the variances of heads that were not, and its
+ * means alone. */
+typedef struct twin {
+    char *model;
+    pnb__pair_paths untrained, test, train;
+} twin;
+
+static void twin_reset(twin *t)
+{
+    pnb__free(t->model);
+    pnb__pair_paths_reset(&t->untrained);
+    pnb__pair_paths_reset(&t->test);
+    pnb__pair_paths_reset(&t->train);
+}
+
+/* Paths of sets that are there already. */
+static pnb_status find_sets(pnb__reproduction *run, const char *name, uint64_t seed,
+                            const char *truth, pnb__pair_paths *out)
+{
+    char *images = NULL, *texts = NULL, *copy = NULL;
+    pnb_status status;
+    PNB_TRY(pnb__reproduce_path(run, "sets", name, seed, ".images.safetensors", &images));
+    PNB_TRY(pnb__reproduce_path(run, "sets", name, seed, ".texts.safetensors", &texts));
+    if (pnb__path_is_file(images) && pnb__path_is_file(texts)) { /* texts are written last */
+        PNB_TRY(pnb__copy_text(&copy, truth, &run->app->err));
+        *out = (pnb__pair_paths){images, texts, copy};
+        images = texts = NULL;
+    }
+done:
+    pnb__free(images);
+    pnb__free(texts);
+    return status;
+}
+
+static pnb_status make_sets(pnb__reproduction *run, const char *stage, uint64_t seed,
+                            const pnb__repro_part *part, const char *model, pnb__pair_paths *out)
+{
+    char *name = pnb__format("%s.%08x", stage, pnb__reproduce_program(run));
+    pnb_status status = name != NULL ? find_sets(run, name, seed, part->truth, out)
+                                     : pnb__fail_nomem(&run->app->err, strlen(stage));
+    if (status == PNB_OK && out->images == NULL)
+        status = pnb__reproduce_embed_part(run, part, name, seed, model, out);
+    pnb__free(name);
+    return status;
+}
+
+/* Trains it, or finds what an earlier stage made. */
+static pnb_status twin_open(pnb__reproduction *run, uint64_t seed, twin *t)
+{
+    const pnb__repro_pictures *p = &run->pictures;
+    pnb__repro_part test = {.pictures = p->test, .texts = p->texts, .truth = p->truth};
+    const pnb__repro_part train = {
+        .pictures = p->train, .texts = p->train_texts, .truth = p->train_truth, .as_points = true};
+    pnb_train_opts opts = pnb_train_opts_of(PNB_OBJECTIVE_SIGLIP, false);
+    pnb_status status;
+    *t = (twin){.model = NULL};
+    PNB_TRY(pnb__reproduce_train(run, methods[0].row, seed, &opts, &t->model));
+    PNB_TRY(make_sets(run, "untrained", seed, &test, t->model, &t->untrained));
+    test.as_points = true;
+    PNB_TRY(make_sets(run, "frozen", seed, &test, t->model, &t->test));
+    status = make_sets(run, "frozen-train", seed, &train, t->model, &t->train);
+done:
+    return status;
+}
+
+/* ---- what is kept ---- */
+
+static json_t *interval_json(const pnb_interval *i)
+{
+    return json_pack("[o,o,o]", isfinite(i->value) ? json_real(i->value) : json_null(),
+                     isfinite(i->low) ? json_real(i->low) : json_null(),
+                     isfinite(i->high) ? json_real(i->high) : json_null());
+}
+
+/* Scores of a side in the order of its names; the first is the model's. */
+static json_t *side_json(const pnb__known_found *side)
+{
+    json_t *scores = json_array();
+    for (size_t k = 0; k < PNB__MAX_KNOWN_SCORES; k++)
+        if (side->name[k] != NULL)
+            json_array_append_new(
+                scores,
+                json_pack("{s:s, s:o, s:o}", "name", side->name[k], "rho",
+                          interval_json(&side->score[k].figure[PNB_AGREEMENT_SPEARMAN]), "lead",
+                          interval_json(&side->score[k].lead[PNB_AGREEMENT_SPEARMAN])));
+    return scores;
+}
+
+static void put_controls(const pnb__reproduction *run, const pnb__known_found *side,
+                         const char *figure, json_t *found)
+{
+    for (size_t k = 1; k < PNB__MAX_KNOWN_SCORES; k++)
+        if (side->name[k] != NULL)
+            pnb__reproduce_put(run, found, side->name[k], figure,
+                               side->score[k].figure[PNB_AGREEMENT_SPEARMAN].value);
+}
+
+static void put_known(const pnb__reproduction *run, const method *m, json_t *found,
+                      const pnb__known_found sides[2])
+{
+    static const char *const rho[] = {"image_rho", "text_rho"};
+    static const char *const best[] = {"image_control", "text_control"};
+    for (size_t s = 0; s < 2; s++) {
+        double most = -INFINITY;
+        for (size_t k = 1; k < PNB__MAX_KNOWN_SCORES; k++)
+            if (sides[s].name[k] != NULL)
+                most = fmax(most, sides[s].score[k].figure[PNB_AGREEMENT_SPEARMAN].value);
+        if (m->kind == TWIN) {
+            put_controls(run, &sides[s], rho[s], found);
+            continue;
+        }
+        pnb__reproduce_put(run, found, m->row, rho[s],
+                           sides[s].score[0].figure[PNB_AGREEMENT_SPEARMAN].value);
+        pnb__reproduce_put(run, found, m->row, best[s], isfinite(most) ? most : (double)NAN);
+    }
+    json_object_set_new(found, "known",
+                        json_pack("{s:o, s:o}", "pictures", side_json(&sides[0]), "captions",
+                                  side_json(&sides[1])));
+}
+
+/* ---- measuring ---- */
+
+static pnb_status measure_known(pnb__reproduction *run, const method *m, const twin *t,
+                                const pnb__pair_paths *sets, json_t *found)
+{
+    const pnb__known_opts opts = {.images = sets->images,
+                                  .texts = sets->texts,
+                                  .control_images = t->untrained.images,
+                                  .control_texts = t->untrained.texts,
+                                  .truth = run->pictures.truth,
+                                  .read = run->pictures.read,
+                                  .image_field = IMAGE_FIELD,
+                                  .text_field = TEXT_FIELD,
+                                  .control_field = SHAPES_FIELD,
+                                  .pictures = run->pictures.test,
+                                  .n_resamples = N_RESAMPLES};
+    pnb__known_found sides[2];
+    pnb_status status = pnb__known_measure(run->app, &opts, sides);
+    if (status == PNB_OK)
+        put_known(run, m, found, sides);
+    return status;
+}
+
+static pnb_status rank(pnb__reproduction *run, const method *m, const pnb__pair_paths *sets,
+                       pnb_measure measure, json_t *found)
+{
+    pnb__retrieval_opts opts = pnb__retrieval_opts_default();
+    pnb__retrieval ranked = {0};
+    opts.images = sets->images;
+    opts.texts = sets->texts;
+    opts.truth = run->pictures.truth;
+    opts.read = run->pictures.read;
+    opts.level = MOST_SPECIFIC;
+    opts.measure = measure;
+    pnb_status status = pnb__retrieval_run(run->app, &opts, &ranked);
+    if (status == PNB_OK) {
+        pnb__reproduce_put(run, found, m->row, "i2t_r1", ranked.figures.forward.recall[0]);
+        pnb__reproduce_put(run, found, m->row, "t2i_r1", ranked.figures.backward.recall[0]);
+    }
+    pnb__retrieval_reset(&ranked);
+    return status;
+}
+
+static pnb_status measure_sets(pnb__reproduction *run, const method *m, const twin *t,
+                               const pnb__pair_paths *sets, pnb_measure measure, json_t *found)
+{
+    pnb_status status = measure_known(run, m, t, sets, found);
+    return status == PNB_OK ? rank(run, m, sets, measure, found) : status;
+}
+
+/* A model of its own. */
+static pnb_status measure_trained(pnb__reproduction *run, const method *m, uint64_t seed,
+                                  const twin *t, json_t *found)
+{
+    pnb_train_opts opts = pnb_train_opts_of(m->objective, false);
+    pnb__pair_paths sets = {NULL, NULL, NULL};
+    char *model = NULL;
+    pnb_status status;
+    PNB_TRY(pnb__reproduce_train(run, m->row, seed, &opts, &model));
+    PNB_TRY(pnb__reproduce_embed(run, m->row, seed, model, &sets));
+    status = measure_sets(run, m, t, &sets, PNB__MEASURE_AUTO, found);
+done:
+    pnb__pair_paths_reset(&sets);
+    pnb__free(model);
+    return status;
+}
+
+/* The twin's rows of augmented pictures and captions. */
+static pnb_status measure_augmented(pnb__reproduction *run, const method *m, uint64_t seed,
+                                    const twin *t, json_t *found)
+{
+    const pnb__repro_part part = {.pictures = run->pictures.test,
+                                  .texts = run->pictures.texts,
+                                  .truth = run->pictures.truth,
+                                  .ttda = TTDA_PASSES};
+    pnb__pair_paths sets = {NULL, NULL, NULL};
+    pnb_status status = pnb__reproduce_embed_part(run, &part, m->row, seed, t->model, &sets);
+    if (status == PNB_OK)
+        status = measure_sets(run, m, t, &sets, PNB_MEASURE_MEAN, found);
+    pnb__pair_paths_reset(&sets);
+    return status;
+}
+
+/* The twin's sets stand in the run's place while a method learns from them. */
+static pnb_status measure_adapted(pnb__reproduction *run, const method *m, uint64_t seed, twin *t,
+                                  json_t *found)
+{
+    const pnb__adapted_opts opts = {
+        .method = m->name, .row = m->row, .option = m->option, .value = m->value, .seed = seed};
+    pnb__adapt_comparison owner = {.entry = NULL};
+    run->train = t->train;
+    run->test = t->test;
+    pnb_status status = pnb__adapted_make(run, &opts, &owner);
+    run->train = run->test = (pnb__pair_paths){NULL, NULL, NULL};
+    pnb__adapted_keep_failure(run, &owner, found);
+    if (status == PNB_OK && owner.entry->failed == NULL) {
+        const pnb__pair_paths sets = {owner.entry->images, owner.entry->texts, NULL};
+        status = measure_sets(run, m, t, &sets,
+                              pnb__adapted_measure_of(owner.entry, PNB__MEASURE_AUTO), found);
+    }
+    pnb__compare_entries_reset(&owner);
+    return status;
+}
+
+static pnb_status measure_twin(pnb__reproduction *run, const method *m, const twin *t,
+                               json_t *found)
+{
+    return measure_sets(run, m, t, &t->test, PNB_MEASURE_MEAN, found);
+}
+
+static pnb_status measure(pnb__reproduction *run, size_t stage, uint64_t seed, json_t *found)
+{
+    const method *m = &methods[stage];
+    twin t;
+    pnb_status status = twin_open(run, seed, &t);
+    if (status == PNB_OK && m->kind == TWIN)
+        status = measure_twin(run, m, &t, found);
+    else if (status == PNB_OK && m->kind == TRAINED)
+        status = measure_trained(run, m, seed, &t, found);
+    else if (status == PNB_OK && m->kind == AUGMENTED)
+        status = measure_augmented(run, m, seed, &t, found);
+    else if (status == PNB_OK)
+        status = measure_adapted(run, m, seed, &t, found);
+    twin_reset(&t);
+    return status;
+}
+
+/* ---- beside controls ---- */
+
+/* Mean over seeds of the k-th score's value, low end or high end. */
+static double over_seeds(const pnb__reproduction *run, size_t stage, const char *side, size_t k,
+                         const char *what, size_t end)
+{
+    double sum = 0.0;
+    for (size_t i = 0; i < run->opts->n_seeds; i++) {
+        const json_t *known = json_object_get(run->found[stage * run->opts->n_seeds + i], "known");
+        const json_t *score = json_array_get(json_object_get(known, side), k);
+        const json_t *value = json_array_get(json_object_get(score, what), end);
+        sum += json_is_number(value) ? json_number_value(value) : (double)NAN;
+    }
+    return sum / (double)run->opts->n_seeds;
+}
+
+static const char *score_name(const pnb__reproduction *run, size_t stage, const char *side,
+                              size_t k)
+{
+    const json_t *known = json_object_get(run->found[stage * run->opts->n_seeds], "known");
+    const char *name =
+        json_string_value(json_object_get(json_array_get(json_object_get(known, side), k), "name"));
+    return name != NULL && strcmp(name, SHAPES_FIELD) == 0 ? "number of shapes" : name;
+}
+
+static void put_three(const pnb__reproduction *run, size_t stage, const char *side, size_t k,
+                      const char *what, pnb__result *r)
+{
+    for (size_t end = 0; end < 3; end++)
+        pnb__result_cell_real(r, over_seeds(run, stage, side, k, what, end), 3);
+}
+
+static void put_beside(const pnb__reproduction *run, size_t stage, const char *side, pnb__result *r)
+{
+    size_t best = 0;
+    double most = -INFINITY;
+    if (isnan(over_seeds(run, stage, side, 0, "rho", 0)))
+        return;
+    for (size_t k = 1; score_name(run, stage, side, k) != NULL; k++) {
+        double rho = over_seeds(run, stage, side, k, "rho", 0);
+        if (rho > most) {
+            most = rho;
+            best = k;
+        }
+    }
+    double low = over_seeds(run, stage, side, best, "lead", 1);
+    double high = over_seeds(run, stage, side, best, "lead", 2);
+    pnb__result_cell_text(r, methods[stage].label);
+    pnb__result_cell_text(r, side);
+    put_three(run, stage, side, 0, "rho", r);
+    pnb__result_cell_text(r, best > 0 ? score_name(run, stage, side, best) : "");
+    pnb__result_cell_real(r, best > 0 ? most : (double)NAN, 3);
+    put_three(run, stage, side, best, "lead", r);
+    pnb__result_cell_text(r, low > 0 ? "ahead" : high < 0 ? "behind" : "not told apart");
+}
+
+static void put(const pnb__reproduction *run, pnb__result *r)
+{
+    static const pnb__column columns[] = {
+        {"method", "method"},   {"side", "side"},        {"rho", "\xCF\x81"},
+        {"rho_low", "from"},    {"rho_high", "to"},      {"control", "best control"},
+        {"control_rho", "its"}, {"lead", "lead"},        {"lead_low", "from"},
+        {"lead_high", "to"},    {"verdict", "it is ..."}};
+    static const char *const sides[] = {"pictures", "captions"};
+    pnb__result_table(r, "beside",
+                      "each uncertainty beside the best control: 95% intervals over clusters of "
+                      "pictures and captions, means over seeds",
+                      columns, PNB_COUNT(columns));
+    for (size_t s = 0; s < PNB_COUNT(sides); s++)
+        for (size_t k = 0; k < run->n_stages; k++)
+            put_beside(run, k, sides[s], r);
+    pnb__adapted_put_failed(run, r);
+}
+
+static void draw(const pnb__reproduction *run, pnb__page *page)
+{
+    (void)run;
+    pnb__page_section(page, "Beside controls",
+                      "Spearman of uncertainty and known entropy with 95% intervals over clusters, "
+                      "and its lead before the best of what needs no training.");
+    pnb__page_table(page, "beside", NULL);
+}
+
+const pnb__experiment pnb__experiment_truth_table = {.word = "truth-table",
+                                                     .paper = "Uncertainty and known ambiguity, "
+                                                              "all methods",
+                                                     .needs = PNB__REPRO_PICTURES,
+                                                     .figures = figures,
+                                                     .n_figures = PNB_COUNT(figures),
+                                                     .rows = rows,
+                                                     .n_rows = PNB_COUNT(rows),
+                                                     .claims = claims,
+                                                     .n_claims = PNB_COUNT(claims),
+                                                     .stages = stages,
+                                                     .differs = differs,
+                                                     .step_s = 0.06,
+                                                     .stage_s = 25,
+                                                     .shapes = pnb__pcme_scenes,
+                                                     .check = check,
+                                                     .measure = measure,
+                                                     .put = put,
+                                                     .draw = draw};
