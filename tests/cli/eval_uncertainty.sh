@@ -87,6 +87,38 @@ assert got["resampling"]["unit"].startswith("picture with")
 assert "of 60 pictures" in got["headline"].lower()
 END
 check "every figure by its definition" python3 again.py
+want 0 "${known[@]}" --bootstrap 0 --of-matches --scale 4 --json
+cp out matches.json
+check "the entropy of matches by its definition" python3 - <<'END'
+import json, math
+from ranks import spearman
+def rows(path):
+    means = [json.loads(line)["mean"] for line in open(path)]
+    return [[v / math.sqrt(sum(x * x for x in m)) for v in m] for m in means]
+def entropies(queries, gallery):
+    out = []
+    for q in queries:
+        w = [math.exp(4 * sum(a * b for a, b in zip(q, g))) for g in gallery]
+        out.append(-sum(x / sum(w) * math.log2(x / sum(w)) for x in w))
+    return out
+i, t = rows("i.jsonl"), rows("t.jsonl")
+got = {r["side"]: r for r in json.load(open("matches.json"))["known_entropy"]["agreement"]
+       if r["score"] == "entropy of matches" and r["level"] == "all"}
+bits = [json.loads(line)["ambiguity"]["entropy_bits"] for line in open("i.ids.jsonl")]
+fits = {}
+for line in open("foggy/truth/test.pairs"):
+    fits[line.rstrip("\n").split("\t")[1]] = fits.get(line.rstrip("\n").split("\t")[1], 0) + 1
+known = [math.log2(fits[json.loads(line)["id"]]) for line in open("t.ids.jsonl")]
+# means of the set are rounded to f32, and entropies that are near may change places
+assert abs(got["pictures"]["spearman"] - spearman(bits, entropies(i, t))) < 6e-3, got
+assert abs(got["captions"]["spearman"] - spearman(known, entropies(t, i))) < 6e-3, got
+END
+want 0 "${known[@]}" --bootstrap 0 --of-matches
+prints "the entropy of matches follows what is known"
+want 2 eval uncertainty --texts t.safetensors --text-entropy entropy_bits --of-matches
+says "--of-matches needs --images"
+want 2 "${known[@]}" --scale 3
+says "--scale goes with --of-matches"
 want 0 "${known[@]}" --bootstrap 0 --control-field ambiguity.n_shapes --json
 check "a number of the ids file is a control" python3 - <<'END'
 import json

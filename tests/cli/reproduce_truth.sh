@@ -14,7 +14,7 @@ says "--data plain: has no train/captions.jsonl with truth/train.pairs"
 check "a wrong folder leaves none behind" test ! -e e1 -a ! -e e2
 
 truth=(reproduce truth-table --n 60 --max-steps 1 --batch-size 8 --seeds 1 -t 1 --out t --json)
-methods=(deterministic prolip pcmepp pcme ttda pfe adapted-pcme adapted-pcmepp adapted-prolip bayesvlm probvlm
+methods=(deterministic prolip pcmepp pcme twin-matches infonce-matches ttda pfe adapted-pcme adapted-pcmepp adapted-prolip bayesvlm probvlm
     asymvlm-vmf asymvlm-ps asymvlm-images asymvlm-both conformity whitened) # but for grove, whose rows take long
 want 0 "${truth[@]}" --only "${methods[@]}"
 cp out first
@@ -68,7 +68,7 @@ r = json.load(open("first"))
 ours = {(f["row"], f["figure"]): f["value"] for f in r["figures"]}
 adapted = ["pfe", "adapted-pcme", "adapted-pcmepp", "adapted-prolip", "bayesvlm", "probvlm", "conformity",
            "whitened", "asymvlm-both"]
-for m in ["prolip", "pcmepp", "pcme", "ttda"] + adapted:
+for m in ["prolip", "pcmepp", "pcme", "ttda", "twin-matches", "infonce-matches"] + adapted:
     assert -1 <= ours[m, "image_rho"] <= 1 and -1 <= ours[m, "text_rho"] <= 1, m
 for m in "asymvlm-vmf", "asymvlm-ps", "asymvlm-images", "deterministic":
     assert 0 <= ours[m, "i2t_r1"] <= 100 and 0 <= ours[m, "t2i_r1"] <= 100, m
@@ -94,12 +94,23 @@ assert abs(100 * e["text_retrieval_recall@1"] - f["i2t_r1"]) < 1e-4, (e, f)
 assert abs(100 * e["image_retrieval_recall@1"] - f["t2i_r1"]) < 1e-4, (e, f)
 PY
 
+twin=$(ls t/sets/frozen.*-0.images.safetensors)
+want 0 eval uncertainty --images "$twin" --texts "${twin/images/texts}" --truth t/data/shapes/truth/test.pairs \
+    --entropy ambiguity.entropy_bits --text-entropy entropy_bits --of-matches --bootstrap 0 --json -q
+check "the entropy of matches is eval's" python3 - <<'PY'
+import json
+rows = json.load(open("out"))["known_entropy"]["agreement"]
+f = json.load(open("t/results/twin-matches-0.json"))["values"]["twin-matches"]
+own = {r["side"]: r["spearman"] for r in rows if r["score"] == "entropy of matches" and r["level"] == "all"}
+assert abs(own["pictures"] - f["image_rho"]) < 1e-3 and abs(own["captions"] - f["text_rho"]) < 1e-3, (own, f)
+PY
+
 rm t/results/{pcme,asymvlm-both}-0.json
 want 0 "${truth[@]}" --only pcme asymvlm-both
 says "2 stages with their seeds to go"
 check "what is made again is the same, and the others stand beside it" cmp -s first out
 want 0 "${truth[@]}" --only "${methods[@]}"
-says "17 of 17 results are there already"
+says "19 of 19 results are there already"
 want 1 "${truth[@]}" --only pcme nobody
 says "truth-table: --only names what is not among deterministic, prolip, pcmepp"
 finish

@@ -43,6 +43,12 @@ static const pnb__option uncertainty_options[] = {
     PNB__ROW_FILE("pictures", AT(known.pictures), "DATA",
                   "Data set that the pictures are read from, for the controls of file size and "
                   "gradient; by default where their rows say they came from"),
+    PNB__ROW_FLAG("of-matches", AT(known.of_matches),
+                  "Look at the entropy of what a row matches, a softmax over the rows of the other "
+                  "set, in place of its own variance: models without variances have it too"),
+    PNB__ROW_REAL("scale", AT(known.scale), "A",
+                  "Scale of the cosines in that softmax; without it the model's own",
+                  PNB__RANGE(1e-6, 1e9)),
     PNB__ROW_TEXT("control-field", AT(known.control_field), "FIELD",
                   "Another control: a number of the pictures' ids file, as "
                   "ambiguity.n_shapes; give one by which ambiguity should rise"),
@@ -66,6 +72,10 @@ static pnb_status run_known(pnb__app *app, const struct uncertainty_args *a, pnb
         return pnb__usage(app, "--entropy, --label-counts and --class-key need --images");
     if (known.pictures != NULL && !of_images && known.class_key == NULL)
         return pnb__usage(app, "--pictures goes with --entropy, --label-counts or --class-key");
+    if (known.of_matches && a->model.images == NULL)
+        return pnb__usage(app, "--of-matches needs --images");
+    if (known.scale > 0 && !known.of_matches)
+        return pnb__usage(app, "--scale goes with --of-matches");
     if (known.control_field != NULL && !of_images && known.class_key == NULL)
         return pnb__usage(app,
                           "--control-field goes with --entropy, --label-counts or --class-key");

@@ -31,9 +31,10 @@ static const pnb__figure figures[] = {{"image_rho", "pictures \xCF\x81", 1, 3},
                                       {"i2t_r1", "i2t R@1", 100, 1},
                                       {"t2i_r1", "t2i R@1", 100, 1}};
 
-typedef enum kind { TRAINED, TWIN, AUGMENTED, ADAPTED } kind;
+typedef enum kind { TRAINED, TWIN, TWIN_MATCHES, AUGMENTED, ADAPTED } kind;
 typedef struct method {
     kind kind;
+    bool of_matches; /* its uncertainty is the entropy of what a row matches */
     const char *row, *label;
     pnb_objective objective;           /* of what is trained */
     const char *name, *option, *value; /* of what is learned from the twin's rows */
@@ -42,17 +43,23 @@ typedef struct method {
 /* Each row is a stage; the twin comes before what is learned from it. */
 #define TRAIN(kind, row, label, objective)                                                         \
     {                                                                                              \
-        kind, row, label, PNB_OBJECTIVE_##objective, 0, 0, 0                                       \
+        kind, false, row, label, PNB_OBJECTIVE_##objective, 0, 0, 0                                \
+    }
+#define MATCH(kind, row, label, objective)                                                         \
+    {                                                                                              \
+        kind, true, row, label, PNB_OBJECTIVE_##objective, 0, 0, 0                                 \
     }
 #define ADAPT(row, label, name, option, value)                                                     \
     {                                                                                              \
-        ADAPTED, row, label " *", PNB_OBJECTIVE_SIGLIP, name, option, value                        \
+        ADAPTED, false, row, label " *", PNB_OBJECTIVE_SIGLIP, name, option, value                 \
     }
 #define METHODS(X)                                                                                 \
     X(TRAIN, (TWIN, "deterministic", "deterministic twin", SIGLIP))                                \
     X(TRAIN, (TRAINED, "prolip", "ProLIP", PROLIP))                                                \
     X(TRAIN, (TRAINED, "pcmepp", "PCME++", PCMEPP))                                                \
     X(TRAIN, (TRAINED, "pcme", "PCME", PCME))                                                      \
+    X(MATCH, (TWIN_MATCHES, "twin-matches", "entropy of matches, twin", SIGLIP))                   \
+    X(MATCH, (TRAINED, "infonce-matches", "entropy of matches, InfoNCE", CLIP))                    \
     X(TRAIN, (AUGMENTED, "ttda", "TTDA *", SIGLIP))                                                \
     X(ADAPT, ("pfe", "PFE", "pfe", NULL, NULL))                                                    \
     X(ADAPT, ("adapted-pcme", "PCME", "pcme", NULL, NULL))                                         \
@@ -82,6 +89,7 @@ static const method methods[] = {METHODS(METHOD)};
     {                                                                                              \
         row, label                                                                                 \
     }
+#define MATCH_ROW TRAIN_ROW
 #define ADAPT_ROW(row, label, name, option, value)                                                 \
     {                                                                                              \
         row, label " *"                                                                            \
@@ -90,6 +98,7 @@ static const method methods[] = {METHODS(METHOD)};
 #define CONTROL_ROW(name, label) {name, label},
 static const pnb__repro_row rows[] = {METHODS(METHOD_ROW) CONTROLS(CONTROL_ROW)};
 #define TRAIN_STAGE(kind, row, label, objective) row
+#define MATCH_STAGE TRAIN_STAGE
 #define ADAPT_STAGE(row, label, name, option, value) row
 #define METHOD_STAGE(macro, arguments) macro##_STAGE arguments,
 static const char *const stages[] = {METHODS(METHOD_STAGE) NULL};
@@ -105,6 +114,8 @@ static const pnb__repro_claim claims[] = {
     {"prolip", "deterministic", "t2i_r1", "ProLIP retrieves no worse than a deterministic model"},
     {"asymvlm-vmf", "probvlm", "text_rho", "AsymVLM knows general captions better than ProbVLM"},
     {"asymvlm-vmf", "asymvlm-both", "text_rho", "uncertainty belongs to captions alone (AsymVLM)"},
+    {"prolip", "twin-matches", "image_rho", "variances know more than a model without them"},
+    {"prolip", "twin-matches", "text_rho", "variances know more than a model without them"},
     {"grove", "probvlm", "image_rho", "GroVE knows uncertain pictures better than ProbVLM"},
     {"grove", "probvlm", "text_rho", "GroVE knows uncertain captions better than ProbVLM"},
 };
@@ -119,6 +130,9 @@ static const char *const differs[] = {
     "The best control is the highest \xCF\x81 of the controls on the same rows. The untrained head "
     "is "
     "the twin's: variances that no loss has touched.",
+    "The entropy of matches is no paper's: that of a softmax of cosines over the test captions "
+    "(pictures), at the model's own scale (`eval uncertainty --of-matches`). It needs no "
+    "variances.",
     "About half of the pictures are clear, with an entropy of 0: an uncertainty without ties "
     "cannot reach a \xCF\x81 of 1; 0.93 is about the most.",
     "R@1 is of the most specific captions. Steps are those of every training, of methods on frozen "
@@ -297,7 +311,8 @@ static pnb_status measure_known(pnb__reproduction *run, const method *m, const t
                                   .text_field = TEXT_FIELD,
                                   .control_field = SHAPES_FIELD,
                                   .pictures = run->pictures.test,
-                                  .n_resamples = N_RESAMPLES};
+                                  .n_resamples = N_RESAMPLES,
+                                  .of_matches = m->of_matches};
     pnb__known_found sides[2];
     pnb_status status = pnb__known_measure(run->app, &opts, sides);
     if (status == PNB_OK)
@@ -342,7 +357,8 @@ static pnb_status measure_trained(pnb__reproduction *run, const method *m, uint6
     pnb_status status;
     PNB_TRY(pnb__reproduce_train(run, m->row, seed, &opts, &model));
     PNB_TRY(pnb__reproduce_embed(run, m->row, seed, model, &sets));
-    status = measure_sets(run, m, t, &sets, PNB__MEASURE_AUTO, found);
+    status =
+        measure_sets(run, m, t, &sets, m->of_matches ? PNB_MEASURE_MEAN : PNB__MEASURE_AUTO, found);
 done:
     pnb__pair_paths_reset(&sets);
     pnb__free(model);
@@ -397,7 +413,7 @@ static pnb_status measure(pnb__reproduction *run, size_t stage, uint64_t seed, j
     const method *m = &methods[stage];
     twin t;
     pnb_status status = twin_open(run, seed, &t);
-    if (status == PNB_OK && m->kind == TWIN)
+    if (status == PNB_OK && (m->kind == TWIN || m->kind == TWIN_MATCHES))
         status = measure_twin(run, m, &t, found);
     else if (status == PNB_OK && m->kind == TRAINED)
         status = measure_trained(run, m, seed, &t, found);

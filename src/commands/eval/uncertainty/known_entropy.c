@@ -15,7 +15,9 @@
 #include "commands/common/truth_units.h"
 #include "commands/eval/uncertainty/known_rows.h"
 #include "commands/eval/uncertainty/nearest.h"
+#include "penumbra/match_entropy.h"
 #include "penumbra/rank_agreement.h"
+#include "penumbra/view.h"
 #include "sets/settle.h"
 
 enum { MAX_LEVELS = 8, N_GROUPS = MAX_LEVELS + 1 /* all, then by level */ };
@@ -89,14 +91,45 @@ static pnb_status check_control(const pnb_embeddings *set, const pnb_embeddings 
     return PNB_OK;
 }
 
-/* Uncertainty of the model and of the untrained head, whatever their families. */
-static pnb_status add_uncertainty(pnb__known_side *side, const pnb_embeddings *control,
-                                  const char *path, pnb_error *err)
+/* Over the rows of the other side, at the scale that was given, else the model's. */
+static pnb_status add_match_entropy(pnb__app *app, pnb__known_side *side,
+                                    const pnb_embeddings *other, double scale)
 {
+    pnb_error *err = &app->err;
+    pnb_view rows = {0}, gallery = {0};
+    double own = scale > 0 ? scale : side->set->info.logit_scale;
+    pnb_status status;
+    side->name[0] = "entropy of matches";
+    if (other == NULL)
+        return pnb__fail(err, PNB_ARG, "the entropy of matches needs both sets");
+    if (!(own > 0))
+        return pnb__fail(err, PNB_ARG,
+                         "the sets do not tell the scale of their model: name one with --scale");
+    PNB_TRY(PNB_ALLOC(side->score[0], side->set->n, err));
+    PNB_TRY(pnb_view_init(&rows, side->set, err));
+    PNB_TRY(pnb_view_init(&gallery, other, err));
+    status =
+        pnb_match_entropy_compute(app->ctx, &rows.rows, &gallery.rows, own, side->score[0], err);
+done:
+    pnb_view_reset(&rows);
+    pnb_view_reset(&gallery);
+    return status;
+}
+
+/* Uncertainty of the model and of the untrained head, whatever their families. */
+static pnb_status add_uncertainty(pnb__app *app, const pnb__known_opts *o, known_run *run, int s)
+{
+    pnb__known_side *side = &run->side[s];
+    const pnb_embeddings *control = run->control[s];
+    const char *path = s == 0 ? o->control_images : o->control_texts;
+    pnb_error *err = &app->err;
     pnb_status status;
     side->name[0] = "uncertainty";
     side->name[1] = "untrained head";
-    PNB_TRY(pnb__row_uncertainty(side->set, PNB_UNCERTAINTY_TRACE, &side->score[0], err));
+    if (o->of_matches)
+        PNB_TRY(add_match_entropy(app, side, run->set[1 - s], o->scale));
+    else
+        PNB_TRY(pnb__row_uncertainty(side->set, PNB_UNCERTAINTY_TRACE, &side->score[0], err));
     if (control != NULL) {
         PNB_TRY(check_control(side->set, control, path, err));
         PNB_TRY(pnb__row_uncertainty(control, PNB_UNCERTAINTY_TRACE, &side->score[1], err));
@@ -261,8 +294,7 @@ static pnb_status find_known(pnb__app *app, const pnb__known_opts *o, known_run 
 static pnb_status find_scores(pnb__app *app, const pnb__known_opts *o, known_run *run, int s)
 {
     pnb__known_side *side = &run->side[s];
-    const char *path = s == 0 ? o->control_images : o->control_texts;
-    pnb_status status = add_uncertainty(side, run->control[s], path, &app->err);
+    pnb_status status = add_uncertainty(app, o, run, s);
     if (status != PNB_OK)
         return status;
     if (s == 1)
@@ -322,8 +354,8 @@ static void put_side_words(const known_run *run, int s, pnb__buf *text)
                         text->size > 0 ? " " : "", g->n, side_words[s]);
         return;
     }
-    pnb__buf_printf(text, "%sOf %zu %s the uncertainty follows what is known with Spearman %.2f",
-                    text->size > 0 ? " " : "", g->n, side_words[s], own->value);
+    pnb__buf_printf(text, "%sOf %zu %s the %s follows what is known with Spearman %.2f",
+                    text->size > 0 ? " " : "", g->n, side_words[s], side->name[0], own->value);
     if (isfinite(own->low))
         pnb__buf_printf(text, " (%.2f to %.2f)", own->low, own->high);
     size_t best = best_control(side, g);

@@ -1,0 +1,52 @@
+/* Entropy of a query's softmax over a gallery: H = (log Z - sum_j w_j t_j / Z) / log 2 with
+ * t_j = scale (s_j - max s), w_j = exp(t_j), Z = sum w: no term overflows, and no probability that
+ * has become 0 meets a logarithm. Rows of scores come from eval/retrieval's visitor. */
+#include "penumbra/match_entropy.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "eval/retrieval/scores.h"
+
+typedef struct job {
+    size_t n_items;
+    double scale, *entropy;
+} job;
+
+static void visit(void *user, int thread, size_t query, const double *score)
+{
+    const job *j = user;
+    double most = score[0], z = 0.0, mean = 0.0;
+    (void)thread;
+    for (size_t i = 1; i < j->n_items; i++)
+        most = fmax(most, score[i]);
+    for (size_t i = 0; i < j->n_items; i++) {
+        double t = j->scale * (score[i] - most), w = exp(t);
+        z += w;
+        mean += w > 0.0 ? w * t : 0.0;
+    }
+    j->entropy[query] = fmax((log(z) - mean / z) / log(2.0), 0.0);
+}
+
+pnb_status pnb_match_entropy_compute(const pnb_ctx *ctx, const pnb_rows *queries,
+                                     const pnb_rows *gallery, double scale, double *out,
+                                     pnb_error *err)
+{
+    pnb_search_opts opts = pnb_search_opts_default();
+    job j = {.n_items = gallery->n, .scale = scale};
+    pnb_status status;
+    if (!(scale > 0.0) || isinf(scale))
+        return pnb__fail(err, PNB_ARG, "scale is %g, must be above 0", scale);
+    if (queries->n == 0 || gallery->n == 0)
+        return pnb__fail(err, PNB_SHAPE, "%zu queries and %zu items: both need rows", queries->n,
+                         gallery->n);
+    opts.measure = PNB_MEASURE_MEAN;
+    PNB_TRY(PNB_ALLOC(j.entropy, queries->n, err));
+    const pnb__scores scores = pnb__scores_sets(queries, gallery, &opts);
+    PNB_TRY(pnb__scores_visit(ctx, &scores, visit, &j, err));
+    memcpy(out, j.entropy, queries->n * sizeof *out);
+done:
+    pnb__free(j.entropy);
+    return status;
+}
