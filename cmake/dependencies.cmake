@@ -18,6 +18,7 @@ pkg_check_modules(RSVG librsvg-2.0>=2.52) # headers again, of both
 pkg_check_modules(XML libxml-2.0)
 pkg_check_modules(FREETYPE IMPORTED_TARGET freetype2)
 pkg_check_modules(HARFBUZZ IMPORTED_TARGET harfbuzz)
+pkg_check_modules(SQLITE IMPORTED_TARGET sqlite3>=3.35) # what collections are kept in
 
 # Debian's `openblas` may be the pthread build, whose threads fight ours for the cores. The
 # OpenMP build lives in a folder of its own, also when the alternatives system prefers another one.
@@ -105,4 +106,14 @@ if(FREETYPE_FOUND AND HARFBUZZ_FOUND)
     target_compile_definitions(pnb_fonts INTERFACE PNB_HAVE_FREETYPE)
 else()
     message(STATUS "freetype2 or harfbuzz missing: built without `penumbra data emoji`")
+endif()
+
+add_library(pnb_databases INTERFACE)
+set(PNB_DATABASE_LIBS "") # for a static link
+if(SQLITE_FOUND)
+    target_link_libraries(pnb_databases INTERFACE PkgConfig::SQLITE)
+    target_compile_definitions(pnb_databases INTERFACE PNB_HAVE_SQLITE)
+    string(APPEND PNB_DATABASE_LIBS " -lsqlite3")
+else()
+    message(STATUS "SQLite 3.35 missing (libsqlite3-dev): built without `penumbra collection`")
 endif()

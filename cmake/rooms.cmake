@@ -2,7 +2,7 @@
 # cmake/check_layers enforces that, this file gives the link order.
 #
 # Rows, lowest first; rooms of one row do not know each other.
-set(PNB_ROWS "base" "kernels" "tensor" "io prob" "tokenizer sets nn" "index models" "data" "truth train"
+set(PNB_ROWS "base" "kernels" "tensor" "io prob" "tokenizer sets nn" "index models" "data store" "truth train"
              "adapt eval" "encode report" "program" "commands")
 
 # Libraries from outside that a room may use, beside those of the rooms below it.
@@ -10,6 +10,7 @@ set(PNB_EXTERN_base OpenMP::OpenMP_C Threads::Threads m)
 set(PNB_EXTERN_kernels pnb_blas)
 set(PNB_EXTERN_io pnb_media)
 set(PNB_EXTERN_data pnb_fonts)
+set(PNB_EXTERN_store pnb_databases)
 
 # Adds flags to the kernels of one instruction set; the table picks at run time what the CPU has.
 function(pnb_kernel_flags)
@@ -48,6 +49,9 @@ function(pnb_add_room name lower_rooms)
     endif()
     if(NOT RSVG_FOUND OR NOT XML_FOUND)
         list(FILTER sources EXCLUDE REGEX "/io/svg/svg_library\\.c$")
+    endif()
+    if(NOT SQLITE_FOUND)
+        list(FILTER sources EXCLUDE REGEX "/store/sqlite/")
     endif()
     if(sources)
         pnb_kernel_flags(${sources})

@@ -98,16 +98,22 @@ void pnb_index_free(pnb_index *index)
     pnb__free(index);
 }
 
-pnb_status pnb_index_search(const pnb_index *index, const pnb_ctx *ctx,
-                            const pnb_gaussians *queries, size_t k, pnb_hits *hits, pnb_error *err)
+pnb_status pnb__index_search(const pnb_index *index, const pnb_ctx *ctx, const pnb__among *among,
+                             pnb_hits *hits, pnb_error *err)
 {
     *hits = (pnb_hits){0};
-    if (k == 0)
+    if (among->k == 0)
         return pnb__fail(err, PNB_ARG, "k is 0; ask for at least one hit a query");
-    pnb_status status = index->calls->nearest(index->self, ctx, queries, k, hits, err);
+    pnb_status status = index->calls->nearest(index->self, ctx, among, hits, err);
     if (status != PNB_OK)
         pnb_hits_reset(hits);
     return status;
+}
+
+pnb_status pnb_index_search(const pnb_index *index, const pnb_ctx *ctx,
+                            const pnb_gaussians *queries, size_t k, pnb_hits *hits, pnb_error *err)
+{
+    return pnb__index_search(index, ctx, &(pnb__among){queries, k, NULL}, hits, err);
 }
 
 pnb_status pnb_search(const pnb_ctx *ctx, const pnb_gaussians *queries,

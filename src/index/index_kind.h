@@ -15,6 +15,13 @@
  * no two calls that run at once share it. */
 typedef void (*pnb__visit_fn)(void *user, int thread, size_t query, const double *score);
 
+/* Queries and what is wanted of them. */
+typedef struct pnb__among {
+    const pnb_gaussians *queries;
+    size_t k;                  /* 1 or more */
+    const unsigned char *only; /* [row of the gallery] 0: never a hit; NULL: all may be */
+} pnb__among;
+
 /* `self` is the index's own struct. */
 typedef struct pnb__index_calls {
     const char *name;
@@ -25,9 +32,9 @@ typedef struct pnb__index_calls {
     pnb_status (*create)(void **self, const pnb_ctx *ctx, const pnb_gaussians *gallery,
                          const pnb_search_opts *opts, pnb_error *err);
     void (*free)(void *self);
-    /* The k >= 1 best of every query. */
-    pnb_status (*nearest)(const void *self, const pnb_ctx *ctx, const pnb_gaussians *queries,
-                          size_t k, pnb_hits *hits, pnb_error *err);
+    /* The k best rows of every query, of those that may be hits. */
+    pnb_status (*nearest)(const void *self, const pnb_ctx *ctx, const pnb__among *among,
+                          pnb_hits *hits, pnb_error *err);
     /* All pairs of at least min_score, or those of the gallery with itself, query < item. NULL:
      * this kind cannot promise to find all of them. */
     pnb_status (*range)(const void *self, const pnb_ctx *ctx, const pnb_gaussians *queries,

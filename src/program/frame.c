@@ -9,11 +9,11 @@
 
 #include "base/base.h"
 #include "io/json/json.h"
-#include "penumbra/image.h"
 #include "program/manual.h"
 #include "program/outputs.h"
 #include "program/result_end.h"
 #include "program/settings.h"
+#include "program/version.h"
 
 enum { N_SETS = 2 }; /* of options: the command's, and those of every command */
 
@@ -199,9 +199,11 @@ static int run_builtin(const pnb__program *program, pnb__app *app, int argc, cha
 {
     const char *word = argv[1];
     if (strcmp(word, "--version") == 0) {
-        const char *missing = pnb_image_formats_missing();
-        fprintf(app->out, "%s %s (pictures: %s%s%s)\n", program->name, pnb_version(),
-                pnb_image_formats(), missing[0] != '\0' ? "; not read: " : "", missing);
+        bool is_verbose = argc == 3 && strcmp(argv[2], "--verbose") == 0;
+        if (argc > 2 && !is_verbose)
+            return finish(app, program->name,
+                          pnb__usage(app, "--version: nothing but --verbose may follow"));
+        pnb__show_version(app->out, program->name, is_verbose);
     } else if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 ||
                (strcmp(word, "help") == 0 && argc == 2)) {
         pnb__manual_program(app->out, program);

@@ -79,13 +79,11 @@ static void put_number(json_t *root, bool *ok, const char *key, double value)
         put(root, ok, key, json_real(value));
 }
 
-static json_t *make(const pnb_embeddings *e)
+json_t *pnb__origin_json(const pnb_embeddings *e, const char *ids_sha256)
 {
     const pnb_embeddings_info *info = &e->info;
-    char ids[65];
     json_t *root = json_object();
     bool ok = root != NULL;
-    pnb__ids_hash(e, ids);
     put(root, &ok, "format", json_string(FORMAT_NAME));
     put(root, &ok, "version", json_integer(pnb__embeddings_version(info)));
     put(root, &ok, "family", json_string(pnb_family_name(e->family)));
@@ -107,7 +105,7 @@ static json_t *make(const pnb_embeddings *e)
     }
     if (info->n_embeddings > 1)
         put(root, &ok, "n_embeddings", json_integer((json_int_t)info->n_embeddings));
-    put_text(root, &ok, "ids_sha256", ids);
+    put_text(root, &ok, "ids_sha256", ids_sha256);
     if (ok)
         return root;
     json_decref(root);
@@ -117,13 +115,14 @@ static json_t *make(const pnb_embeddings *e)
 pnb_status pnb__origin_write(const pnb_embeddings *e, const char *path, pnb__out_file *f,
                              pnb_error *err)
 {
-    char *file = NULL;
+    char *file = NULL, ids[65];
     json_t *root = NULL;
     pnb__buf text = {0};
     pnb_status status;
     PNB_TRY(pnb__origin_check_free(path, err));
     PNB_TRY(origin_path(&file, path, err));
-    root = make(e);
+    pnb__ids_hash(e, ids);
+    root = pnb__origin_json(e, ids);
     if (root != NULL)
         pnb__json_append_pretty(&text, root);
     if (root == NULL || text.failed) {
@@ -178,23 +177,27 @@ static void read_origin(pnb__jobj *o, pnb__origin *out, pnb_error *err)
     info->match_b = pnb__json_get_double(o, "match_b", (double)NAN, err);
 }
 
-pnb_status pnb__origin_load(pnb__origin *out, const char *path, pnb_error *err)
+pnb_status pnb__origin_read(pnb__origin *out, json_t *root, const char *where, pnb_error *err)
 {
     pnb__origin read = {0};
+    pnb__jobj o = pnb__json_object(root, where, err);
+    read_origin(&o, &read, err);
+    read.is_known = true;
+    if (o.status == PNB_OK)
+        *out = read;
+    return o.status;
+}
+
+pnb_status pnb__origin_load(pnb__origin *out, const char *path, pnb_error *err)
+{
     char *file = NULL;
     json_t *root = NULL;
     pnb_status status;
-    *out = read;
+    *out = (pnb__origin){0};
     PNB_TRY(origin_path(&file, path, err));
     PNB_TRY(open_ours(&root, file, err));
-    if (root == NULL)
-        goto done;
-    pnb__jobj o = pnb__json_object(root, file, err);
-    read_origin(&o, &read, err);
-    read.is_known = true;
-    status = o.status;
-    if (status == PNB_OK)
-        *out = read;
+    if (root != NULL)
+        status = pnb__origin_read(out, root, file, err);
 done:
     json_decref(root);
     pnb__free(file);

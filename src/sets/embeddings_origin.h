@@ -3,6 +3,7 @@
 #define PNB_SETS_EMBEDDINGS_ORIGIN_H
 
 #include "base/base.h"
+#include "io/json/json.h"
 #include "penumbra/embeddings.h"
 
 typedef struct pnb__origin {
@@ -23,5 +24,9 @@ pnb_status pnb__origin_check_free(const char *path, pnb_error *err);
 /* Reads what stands beside `path`. Keys it does not know are left alone.
  * Errors  FORMAT (a value of the wrong kind), UNSUPPORTED (version, family), IO, NOMEM */
 pnb_status pnb__origin_load(pnb__origin *out, const char *path, pnb_error *err);
+/* The object itself, for whoever keeps it elsewhere; NULL when out of memory. An empty hash of ids
+ * is left out. Reading it back: `where` starts error texts. Errors  as load */
+json_t *pnb__origin_json(const pnb_embeddings *e, const char *ids_sha256);
+pnb_status pnb__origin_read(pnb__origin *out, json_t *root, const char *where, pnb_error *err);
 
 #endif

@@ -30,6 +30,10 @@ done
 want 0 --version
 check "version on one line" test "$(wc -l <out)" -eq 1
 prints "penumbra "
+want 0 --version --verbose
+prints "collections: "
+check "a line for each part that a build may lack" test "$(wc -l <out)" -ge 3
+want 2 --version --short
 
 # Manual pages in roff: nothing that groff or mandoc warns of, every option in them.
 for command in '' $commands; do

@@ -81,11 +81,12 @@ static brute_pair *brute_pairs(const brute_index *b, const pnb_gaussians *q, boo
     return pair;
 }
 
-static pnb_status brute_nearest(const void *self, const pnb_ctx *ctx, const pnb_gaussians *queries,
-                                size_t k, pnb_hits *hits, pnb_error *err)
+static pnb_status brute_nearest(const void *self, const pnb_ctx *ctx, const pnb__among *among,
+                                pnb_hits *hits, pnb_error *err)
 {
     const brute_index *b = self;
-    size_t n, n_items = b->gallery.n;
+    const pnb_gaussians *queries = among->queries;
+    size_t n, n_items = b->gallery.n, k = among->k;
     brute_pair *pair = brute_pairs(b, queries, false, &n);
     (void)ctx, (void)err;
     *hits = (pnb_hits){.n_queries = queries->n, .k = k};
@@ -93,10 +94,12 @@ static pnb_status brute_nearest(const void *self, const pnb_ctx *ctx, const pnb_
     hits->score = pnb__alloc_array(queries->n * k, sizeof *hits->score);
     assert_true(hits->index != NULL && hits->score != NULL);
     for (size_t i = 0; i < queries->n; i++)
-        for (size_t r = 0; r < k; r++) {
-            const brute_pair *p = pair + i * n_items + r;
-            hits->index[i * k + r] = r < n_items ? (int64_t)p->item : -1;
-            hits->score[i * k + r] = r < n_items ? p->score : -(double)INFINITY;
+        for (size_t r = 0, at = 0; r < k; r++, at++) {
+            const brute_pair *p = pair + i * n_items;
+            while (at < n_items && among->only != NULL && among->only[p[at].item] == 0)
+                at++;
+            hits->index[i * k + r] = at < n_items ? (int64_t)p[at].item : -1;
+            hits->score[i * k + r] = at < n_items ? p[at].score : -(double)INFINITY;
         }
     free(pair);
     brute.n_nearest++;

@@ -34,9 +34,10 @@ typedef struct search_job {
     size_t *n;       /* [chunk][query of the pass] */
     float *limit;    /* [chunk][query of the pass] */
     size_t n_threads, n_blocks;
-    atomic_size_t *taken; /* [group] blocks of items that the parts of the group have begun */
-    pnb_error *error;     /* [thread] */
-    size_t *failed_at;    /* [thread] the block of the error, counted through the groups */
+    atomic_size_t *taken;      /* [group] blocks of items that the parts of the group have begun */
+    pnb_error *error;          /* [thread] */
+    size_t *failed_at;         /* [thread] the block of the error, counted through the groups */
+    const unsigned char *only; /* [row] 0: never a hit; NULL: all may be */
     pnb_hits *out;
 } search_job;
 
@@ -108,6 +109,8 @@ static pnb_status take_candidate(void *user, const pnb__bounds *pair)
     part *p = user;
     search_job *job = p->job;
     size_t slot = p->chunk * job->most + pair->query - job->pass.first;
+    if (job->only != NULL && job->only[pair->item] == 0)
+        return PNB_OK;
     job->list[slot * job->capacity + job->n[slot]++] =
         (candidate){pair->low, pair->high, (int64_t)pair->item};
     if (job->n[slot] == job->capacity)
@@ -302,13 +305,14 @@ static pnb_status alloc_job(search_job *job, pnb_error *err)
     return PNB_OK;
 }
 
-pnb_status pnb__exact_nearest(const void *scan, const pnb_ctx *ctx, const pnb_gaussians *queries,
-                              size_t k, pnb_hits *hits, pnb_error *err)
+pnb_status pnb__exact_nearest(const void *scan, const pnb_ctx *ctx, const pnb__among *among,
+                              pnb_hits *hits, pnb_error *err)
 {
+    const pnb_gaussians *queries = among->queries;
     pnb_status status = PNB_OK;
-    search_job job = {.ctx = ctx, .out = hits};
+    search_job job = {.ctx = ctx, .out = hits, .only = among->only};
     job.n_threads = ctx == NULL ? 1 : (size_t)ctx->n_threads;
-    *hits = (pnb_hits){.n_queries = queries->n, .k = k};
+    *hits = (pnb_hits){.n_queries = queries->n, .k = among->k};
     PNB_TRY(pnb__exact_run_init(&job.run, scan, ctx, queries, err));
     plan(&job);
     PNB_TRY(alloc_job(&job, err));

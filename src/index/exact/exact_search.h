@@ -9,8 +9,8 @@
 extern const pnb__index_calls pnb__index_exact;
 
 /* ---- exact_search.c ---- */
-pnb_status pnb__exact_nearest(const void *scan, const pnb_ctx *ctx, const pnb_gaussians *queries,
-                              size_t k, pnb_hits *hits, pnb_error *err);
+pnb_status pnb__exact_nearest(const void *scan, const pnb_ctx *ctx, const pnb__among *among,
+                              pnb_hits *hits, pnb_error *err);
 /* ---- range.c ---- */
 pnb_status pnb__exact_range(const void *scan, const pnb_ctx *ctx, const pnb_gaussians *queries,
                             const pnb_range_opts *opts, pnb_pairs *out, pnb_error *err);

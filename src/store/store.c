@@ -1,0 +1,174 @@
+/* Collections: making, opening, what they are.
+ *
+ * A folder with a catalog (catalog.h) and shards (store_shards.c). Reads go by a snapshot
+ * (store_snapshot.c), writing is in store_write.c, searching in store_search.c. */
+#include <dirent.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "store/store_internal.h"
+
+#define SHARDS "shards"
+
+pnb_status pnb__store_blame(const pnb_store *store, pnb_status status, pnb_error *err)
+{
+    if (status != PNB_OK)
+        pnb__error_prefix(err, "collection %s", store->path);
+    return status;
+}
+
+/* ---- making ---- */
+
+static bool is_empty_dir(const char *path)
+{
+    size_t n = 0;
+    DIR *dir = opendir(path);
+    if (dir == NULL)
+        return false;
+    for (const struct dirent *e; (e = readdir(dir)) != NULL;)
+        n += strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0;
+    closedir(dir);
+    return n == 0;
+}
+
+static pnb_status put_model(const char *path, const pnb_store_model *model, pnb_error *err)
+{
+    pnb_store *store = NULL;
+    char *text = NULL;
+    pnb_status status;
+    PNB_TRY(pnb__store_model_text(model, &text, err));
+    PNB_TRY(pnb_store_open(&store, path, err));
+    PNB_TRY(pnb_store_begin(store, 0, err));
+    PNB_TRY(store->calls->begin(store->writer, err));
+    PNB_TRY(store->calls->put_fact(store->writer, "model", text, err));
+    status = store->calls->commit(store->writer, err);
+done:
+    pnb_store_close(store);
+    pnb__free(text);
+    return status;
+}
+
+pnb_status pnb_store_create(const char *path, const pnb_store_model *model, pnb_error *err)
+{
+    const pnb__catalog_calls *calls = NULL;
+    char *shards = NULL;
+    struct stat info;
+    pnb_status status;
+    PNB_TRY(pnb__catalog_kind(&calls, err));
+    if (lstat(path, &info) == 0 && !is_empty_dir(path))
+        PNB_TRY(pnb__fail(err, PNB_EXISTS,
+                          "%s is there already; a collection is made in a folder "
+                          "of its own",
+                          path));
+    shards = pnb__path_join(path, SHARDS);
+    if (shards == NULL)
+        PNB_TRY(pnb__fail_nomem(err, strlen(path) + sizeof SHARDS));
+    PNB_TRY(pnb__make_dirs(shards, err));
+    PNB_TRY(calls->create(path, err));
+    if (model != NULL && (model->dir != NULL || model->info != NULL))
+        status = put_model(path, model, err);
+done:
+    pnb__free(shards);
+    return status;
+}
+
+/* ---- opening ---- */
+
+static pnb_status open_parts(pnb_store *store, const char *path, pnb_error *err)
+{
+    pnb_status status = pnb__catalog_kind(&store->calls, err);
+    if (status != PNB_OK)
+        return status;
+    store->path = pnb__strdup(path);
+    store->shards_path = pnb__path_join(path, SHARDS);
+    if (store->path == NULL || store->shards_path == NULL)
+        return pnb__fail_nomem(err, 2 * strlen(path));
+    return store->calls->open(&store->reader, path, err);
+}
+
+pnb_status pnb__store_open_bare(pnb_store **out, const char *path, pnb_error *err)
+{
+    pnb_store *store = NULL;
+    *out = NULL;
+    if (PNB_ALLOC_ZERO(store, 1, err) != PNB_OK)
+        return PNB_NOMEM;
+    store->lock = -1;
+    pthread_mutex_init(&store->mutex, NULL);
+    pnb_status status = open_parts(store, path, err);
+    if (status == PNB_OK)
+        *out = store;
+    else
+        pnb_store_close(store);
+    return status;
+}
+
+pnb_status pnb_store_open(pnb_store **out, const char *path, pnb_error *err)
+{
+    pnb_store *store = NULL;
+    pnb__snapshot *now = NULL;
+    *out = NULL;
+    pnb_status status = pnb__store_open_bare(&store, path, err);
+    if (status != PNB_OK)
+        return status;
+    status = pnb__snapshot_take(store, &now, err);
+    pnb__snapshot_drop(store, now);
+    if (status == PNB_OK)
+        *out = store;
+    else
+        pnb_store_close(store);
+    return status;
+}
+
+void pnb_store_close(pnb_store *store)
+{
+    if (store == NULL)
+        return;
+    pnb_store_end(store);
+    pnb__snapshot_drop(store, store->now);
+    if (store->reader != NULL)
+        store->calls->close(store->reader);
+    pthread_mutex_destroy(&store->mutex);
+    pnb__free(store->path);
+    pnb__free(store->shards_path);
+    pnb__free(store);
+}
+
+/* ---- what it is ---- */
+
+static pnb_status describe_origin(pnb_store *store, pnb_store_about *out, pnb_error *err)
+{
+    pnb_embeddings *origin = NULL;
+    char *dir = NULL;
+    pthread_mutex_lock(&store->mutex);
+    pnb_status status = pnb__store_get_model(store, store->reader, &dir, &out->info, err);
+    if (status == PNB_OK)
+        status = pnb__store_origin(store, store->reader, &origin, err);
+    pthread_mutex_unlock(&store->mutex);
+    if (dir != NULL)
+        snprintf(out->model_dir, sizeof out->model_dir, "%s", dir);
+    if (origin != NULL) {
+        out->is_settled = true;
+        out->family = origin->family;
+        out->dim = origin->dim;
+        out->info = origin->info;
+    }
+    pnb_embeddings_free(origin);
+    pnb__free(dir);
+    return status;
+}
+
+pnb_status pnb_store_describe(pnb_store *store, pnb_store_about *out, pnb_error *err)
+{
+    pnb__snapshot *now = NULL;
+    pnb_store_about about = {0};
+    pnb_status status;
+    PNB_TRY(pnb__snapshot_take(store, &now, err));
+    about.n_shards = now->n_shards;
+    about.n_rows = now->n_rows - now->n_removed;
+    about.n_removed = now->n_removed;
+    PNB_TRY(describe_origin(store, &about, err));
+    *out = about;
+done:
+    pnb__snapshot_drop(store, now);
+    return status;
+}
