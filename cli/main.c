@@ -58,6 +58,7 @@ int main(int argc, char **argv)
                             .summary = "pictures and captions as distributions",
                             .commands = commands,
                             .retired = pnb__retired_commands,
+                            .parts = pnb__parts,
                             .in = stdin,
                             .out = stdout,
                             .log = stderr,

@@ -19,6 +19,7 @@ pkg_check_modules(XML libxml-2.0)
 pkg_check_modules(FREETYPE IMPORTED_TARGET freetype2)
 pkg_check_modules(HARFBUZZ IMPORTED_TARGET harfbuzz)
 pkg_check_modules(SQLITE IMPORTED_TARGET sqlite3>=3.35) # what collections are kept in
+pkg_check_modules(MICROHTTPD IMPORTED_TARGET libmicrohttpd>=0.9.73) # `penumbra serve`
 
 # Debian's `openblas` may be the pthread build, whose threads fight ours for the cores. The
 # OpenMP build lives in a folder of its own, also when the alternatives system prefers another one.
@@ -98,6 +99,13 @@ if(RSVG_FOUND AND XML_FOUND)
 else()
     message(STATUS "librsvg 2.52 or libxml2 missing (librsvg2-dev libxml2-dev): built without "
                    "`penumbra data clipart`, `data stamps` and `data mixed`")
+endif()
+
+add_library(pnb_http INTERFACE)
+if(MICROHTTPD_FOUND)
+    target_link_libraries(pnb_http INTERFACE PkgConfig::MICROHTTPD)
+else()
+    message(STATUS "libmicrohttpd 0.9.73 missing (libmicrohttpd-dev): built without `penumbra serve`")
 endif()
 
 add_library(pnb_fonts INTERFACE)

@@ -1,6 +1,6 @@
 # What is built from the rooms: libpenumbra, the program, the golden runner, the benches.
 set(library_rooms ${PNB_ROOMS})
-list(REMOVE_ITEM library_rooms report program commands)
+list(REMOVE_ITEM library_rooms report program server commands)
 foreach(room IN LISTS library_rooms)
     get_target_property(type pnb_room_${room} TYPE)
     if(type STREQUAL "STATIC_LIBRARY")

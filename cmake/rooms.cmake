@@ -3,7 +3,7 @@
 #
 # Rows, lowest first; rooms of one row do not know each other.
 set(PNB_ROWS "base" "kernels" "tensor" "io prob" "tokenizer sets nn" "index models" "data store" "truth train"
-             "adapt eval" "encode report" "program" "commands")
+             "adapt eval" "encode report" "program" "server" "commands")
 
 # Libraries from outside that a room may use, beside those of the rooms below it.
 set(PNB_EXTERN_base OpenMP::OpenMP_C Threads::Threads m)
@@ -11,6 +11,7 @@ set(PNB_EXTERN_kernels pnb_blas)
 set(PNB_EXTERN_io pnb_media)
 set(PNB_EXTERN_data pnb_fonts)
 set(PNB_EXTERN_store pnb_databases)
+set(PNB_EXTERN_server pnb_http)
 
 # Adds flags to the kernels of one instruction set; the table picks at run time what the CPU has.
 function(pnb_kernel_flags)
@@ -52,6 +53,11 @@ function(pnb_add_room name lower_rooms)
     endif()
     if(NOT SQLITE_FOUND)
         list(FILTER sources EXCLUDE REGEX "/store/sqlite/")
+    endif()
+    if(MICROHTTPD_FOUND)
+        list(FILTER sources EXCLUDE REGEX "/server/listen_none\\.c$")
+    else()
+        list(FILTER sources EXCLUDE REGEX "/server/listen\\.c$")
     endif()
     if(sources)
         pnb_kernel_flags(${sources})

@@ -36,30 +36,7 @@
 #include "penumbra/inclusion_search.h" /* what includes a query, or lies inside it */
 #include "penumbra/known_truth.h"      /* recovered against known concentrations */
 #include "penumbra/loss.h"             /* the losses of training */
-#include "penumbra/match_entropy.h"
-#include "penumbra/model.h"          /* models: loading, encoding, converting */
-#include "penumbra/npy.h"            /* NumPy's files */
-#include "penumbra/optim.h"          /* optimisers and schedules */
-#include "penumbra/outliers.h"       /* rows that stand alone */
-#include "penumbra/pca.h"            /* a flat view of Gaussians */
-#include "penumbra/pmrp.h"           /* R-Precision of plausible matches */
-#include "penumbra/prob.h"           /* measures and uncertainties */
-#include "penumbra/provenance.h"     /* the chain of weights and adapters behind a set */
-#include "penumbra/rank_agreement.h" /* scores against what is known of rows, with intervals */
-#include "penumbra/retrieval.h"      /* ranks, recalls, R-Precision, mAP@R */
-#include "penumbra/rsum.h"           /* the sum of all recalls, with its interval */
-#include "penumbra/safetensors.h"    /* arrays by name in safetensors files */
-#include "penumbra/scaling.h"        /* temperature, Platt, isotonic */
-#include "penumbra/search.h"         /* exact search by a measure */
-#include "penumbra/selection.h"      /* which rows to label next */
-#include "penumbra/selective.h"      /* answering only where uncertainty is low */
-#include "penumbra/shift.h"          /* calibrations on other data than they were fitted on */
-#include "penumbra/statistics.h"     /* correlations, AUROC, average precision */
-#include "penumbra/synth.h"          /* data sets made here */
-#include "penumbra/tokenizer.h"      /* text to ids and back */
-#include "penumbra/train.h"          /* training runs */
-#include "penumbra/traversal.h"      /* the way from a picture to the root of all captions */
-#include "penumbra/truth.h"          /* which rows belong together */
+#include "penumbra/match_entropy.h"    /* of what a row matches: how ambiguous it is */
 #include "penumbra/model.h"            /* models: loading, encoding, converting */
 #include "penumbra/npy.h"              /* NumPy's files */
 #include "penumbra/optim.h"            /* optimisers and schedules */

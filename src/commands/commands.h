@@ -27,11 +27,15 @@
     X(calibrate)                                                                                   \
     X(report)                                                                                      \
     X(reproduce)                                                                                   \
-    X(bench)
+    X(bench)                                                                                       \
+    X(serve)
 
 #define PNB__COMMAND_DECLARE(name) extern const pnb__command pnb__cmd_##name;
 PNB__COMMANDS(PNB__COMMAND_DECLARE)
 #undef PNB__COMMAND_DECLARE
+
+/* Libraries of a build, for --version --verbose. */
+extern const pnb__part pnb__parts[];
 
 /* Words of the release before; main.c hands them to the frame. */
 extern const pnb__retired pnb__retired_commands[];

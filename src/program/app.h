@@ -64,12 +64,20 @@ typedef struct pnb__retired {
     const char *as;  /* the command that the word's section of a config file speaks for; or NULL */
 } pnb__retired;
 
+/* A library that the program can be built without. */
+typedef struct pnb__part {
+    const char *library;
+    const char *(*version)(void); /* NULL where it is missing */
+    const char *gives, *package;  /* what is not there without it, and what to install */
+} pnb__part;
+
 /* What the process hands to the program; nothing below reads environment or globals. */
 typedef struct pnb__program {
     const char *name; /* "penumbra" */
     const char *summary;
     const pnb__command *const *commands; /* NULL-terminated */
     const pnb__retired *retired;         /* ends with a NULL command; NULL: none */
+    const pnb__part *parts;              /* ends with a NULL library; NULL: none */
     FILE *in, *out, *log;
     bool is_tty, colour;
     pnb__hub hub;

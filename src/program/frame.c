@@ -193,17 +193,38 @@ static int run_manual(const pnb__program *program, pnb__app *app, int n, char *c
     return finish(app, program->name, PNB_OK);
 }
 
+/* One line; with the parts that can be left out of a build each on a line of its own. */
+static void print_version(const pnb__program *program, const pnb__app *app, bool is_verbose)
+{
+    const char *missing = pnb_image_formats_missing();
+    fprintf(app->out, "%s %s (pictures: %s%s%s)\n", program->name, pnb_version(),
+            pnb_image_formats(), missing[0] != '\0' ? "; not read: " : "", missing);
+    const pnb__part *part = is_verbose ? program->parts : NULL;
+    for (; part != NULL && part->library != NULL; part++) {
+        const char *version = part->version();
+        if (version != NULL)
+            fprintf(app->out, "%s: %s %s\n", part->gives, part->library, version);
+        else
+            fprintf(app->out, "%s: missing; install %s (tools/install-deps) and build again\n",
+                    part->gives, part->package);
+    }
+}
+
 /* Prints what `--help`, `--version`, `help`, `manual` and `completion` ask for; -1: none of them.
  */
 static int run_builtin(const pnb__program *program, pnb__app *app, int argc, char **argv)
 {
     const char *word = argv[1];
     if (strcmp(word, "--version") == 0) {
+<<<<<<< HEAD
         bool is_verbose = argc == 3 && strcmp(argv[2], "--verbose") == 0;
         if (argc > 2 && !is_verbose)
             return finish(app, program->name,
                           pnb__usage(app, "--version: nothing but --verbose may follow"));
         pnb__show_version(app->out, program->name, is_verbose);
+=======
+        print_version(program, app, argc > 2 && strcmp(argv[2], "--verbose") == 0);
+>>>>>>> 3a8bceea (serve: HTTP by libmicrohttpd with health, models, metrics, keys and limits)
     } else if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 ||
                (strcmp(word, "help") == 0 && argc == 2)) {
         pnb__manual_program(app->out, program);

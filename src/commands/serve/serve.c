@@ -1,0 +1,113 @@
+/* From options to a server that listens: keys, socket, model, and the end.
+ *
+ * It listens before the model is there, so that whoever waits for it can ask /health. The signal
+ * that ends it is an ordinary end: what was asked is answered and the exit status is 0. */
+#include "commands/serve/serve.h"
+
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "commands/common/encode_use.h"
+#include "server/address.h"
+#include "server/listen.h"
+#include "server/routes.h"
+
+enum { N_WORKERS = 64, POLL_MS = 100 };
+
+/* Elsewhere than on this machine everybody could ask, so a key is wanted there. */
+static pnb_status check_reach(pnb__app *app, const pnb__serve_opts *opts, pnb__server *s)
+{
+    pnb__address at;
+    pnb_status status = pnb__address_of(&at, opts->host, opts->port, &app->err);
+    if (status != PNB_OK)
+        return status;
+    bool is_local = pnb__address_is_local(&at);
+    s->access.local_names_only = is_local && s->access.n_keys == 0;
+    if (is_local || s->access.n_keys > 0 || opts->without_key)
+        return PNB_OK;
+    return pnb__usage(app,
+                      "--host %s lets other machines ask: name a file of keys by --api-key-file, "
+                      "or say --without-key",
+                      opts->host);
+}
+
+static pnb_status settle(pnb__app *app, const pnb__serve_opts *opts, pnb__server *s)
+{
+    const char *base = pnb__path_base(opts->model);
+    pnb_status status = PNB_OK;
+    s->max_body_bytes = opts->max_body_mb << 20;
+    s->ctx = app->ctx;
+    s->access.rate = opts->rate;
+    s->access.seed = (uint64_t)getpid() ^ (uint64_t)time(NULL) << 20;
+    s->access.origins = opts->origins.items;
+    s->access.n_origins = opts->origins.n;
+    snprintf(s->name, sizeof s->name, "%s", opts->alias != NULL ? opts->alias : base);
+    if (opts->api_key_file != NULL)
+        status = pnb__access_read_keys(&s->access, opts->api_key_file, &app->err);
+    return status == PNB_OK ? check_reach(app, opts, s) : status;
+}
+
+/* At once, for whoever started it to read: a port of 0 is known only now. */
+static pnb_status announce(pnb__app *app, const pnb__serve_opts *opts, int port)
+{
+    bool is_v6 = strchr(opts->host, ':') != NULL;
+    char url[300];
+    snprintf(url, sizeof url, "http://%s%s%s:%d", is_v6 ? "[" : "", opts->host, is_v6 ? "]" : "",
+             port);
+    if (app->common.json)
+        fprintf(app->out, "{\"url\":\"%s\",\"host\":\"%s\",\"port\":%d}\n", url, opts->host, port);
+    else
+        fprintf(app->out, "listening on %s\n", url);
+    return fflush(app->out) == 0 ? PNB_OK
+                                 : pnb__fail_errno(&app->err, "cannot write", "standard output");
+}
+
+static void wait_for_signal(pnb__app *app)
+{
+    const struct timespec pause = {.tv_nsec = POLL_MS * 1000000L};
+    while (!pnb__is_interrupted(app))
+        nanosleep(&pause, NULL); /* which the signal cuts short */
+}
+
+static pnb_status load_and_serve(pnb__app *app, const pnb__serve_opts *opts, pnb__server *s,
+                                 pnb_encoder *encoder)
+{
+    pnb_status status = pnb__encoder_open_named(encoder, app, opts->model, &opts->parts);
+    if (status != PNB_OK)
+        return status;
+    s->encoder = encoder;
+    pnb__server_open(s);
+    pnb__say(app, "serving %s", s->name);
+    wait_for_signal(app);
+    pnb__say(app, "answering what was asked; a second signal ends it at once");
+    pnb__server_drain(s);
+    return PNB_OK;
+}
+
+pnb_status pnb__serve_run(pnb__app *app, void *args, pnb__result *r)
+{
+    const pnb__serve_opts *opts = args;
+    const pnb__listen_opts where = {.host = opts->host,
+                                    .port = opts->port,
+                                    .n_workers = N_WORKERS,
+                                    .max_queue = opts->max_queue,
+                                    .max_connections = opts->max_connections,
+                                    .timeout_s = opts->timeout_s};
+    pnb__listener *listener = NULL;
+    pnb_encoder encoder = {0};
+    pnb__server s;
+    int port = 0;
+    pnb_status status;
+    (void)r;
+    PNB_TRY(pnb__server_init(&s, pnb__n_routes, &app->err));
+    PNB_TRY(settle(app, opts, &s));
+    PNB_TRY(pnb__listen(&listener, &s, &where, &port, &app->err));
+    PNB_TRY(announce(app, opts, port));
+    status = load_and_serve(app, opts, &s, &encoder);
+done:
+    pnb__listen_end(listener, opts->timeout_s);
+    pnb__encoder_reset(&encoder);
+    pnb__server_reset(&s);
+    return status;
+}

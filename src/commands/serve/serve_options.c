@@ -1,0 +1,57 @@
+/* penumbra serve: embeddings and search over HTTP.
+ *
+ * Options only: what it does is in serve.c, the routes are in src/server. */
+#include "commands/commands.h"
+#include "commands/common/option_rows.h"
+#include "commands/serve/serve.h"
+
+#define AT(field) PNB__FIELD(pnb__serve_opts, field)
+static const pnb__option options[] = {
+    PNB__MODEL_ROW(AT(model)),
+    PNB__ROW_TEXT("alias", AT(alias), "NAME",
+                  "Name of the model in requests and replies; by default that of its folder"),
+    PNB__MODEL_PARTS_ROWS(AT(parts.tokenizer), AT(parts.preprocess)),
+    PNB__ROW_TEXT("host", AT(host), "HOST", "Name or address to listen at", .fallback = "127.0.0.1",
+                  .group = "Who may ask"),
+    PNB__ROW_INT("port", AT(port), "N", "Port to listen at; 0 is any free one, which is printed",
+                 PNB__RANGE(0, 65535), .fallback = "8080"),
+    PNB__ROW_FILE("api-key-file", AT(api_key_file), "FILE",
+                  "Keys, one a line; a request needs one of them as `Authorization: Bearer KEY`"),
+    PNB__ROW_FLAG("without-key", AT(without_key),
+                  "Let other machines ask without a key, where --host is not this machine's alone"),
+    PNB__ROW_LIST("allow-origin", AT(origins), "URL...",
+                  "Sites whose pages may ask from a browser (https://example.org), * for all; by "
+                  "default none"),
+    PNB__ROW_REAL("rate", AT(rate), "N",
+                  "Requests a second of one address, more are answered with 429; 0 is any number",
+                  PNB__RANGE(0, 1e6), .fallback = "0"),
+    PNB__ROW_INT("max-body", AT(max_body_mb), "MB", "Largest body of a request",
+                 PNB__RANGE(1, 4095), .fallback = "32", .group = "Limits"),
+    PNB__ROW_INT("max-queue", AT(max_queue), "N",
+                 "Requests that wait, beside those being worked on; more are answered with 429",
+                 PNB__RANGE(1, 1e6), .fallback = "256"),
+    PNB__ROW_INT("max-connections", AT(max_connections), "N", "Connections at once",
+                 PNB__RANGE(1, 1e5), .fallback = "2000"),
+    PNB__ROW_REAL(
+        "timeout", AT(timeout_s), "SECONDS",
+        "Time for a whole request to arrive, for its reply to be taken, and for answering "
+        "what was asked when the server ends",
+        PNB__RANGE(0.1, 86400), .fallback = "30"),
+};
+
+const pnb__command pnb__cmd_serve = {
+    .name = "serve",
+    .summary = "answer requests over HTTP",
+    .about =
+        "Embeddings as OpenAI's clients ask for them (POST /v1/embeddings), /health, /v1/models "
+        "and /metrics for Prometheus. GET /openapi.json describes every route; docs/serve.md "
+        "shows them.\n\n"
+        "Listens on this machine alone. Elsewhere it listens with --api-key-file only, or when "
+        "told "
+        "by --without-key. It speaks plain HTTP: nginx or the like in front of it speaks TLS.\n\n"
+        "The address is printed as the first line of standard output. Ctrl-C or SIGTERM ends it: "
+        "no connection is taken any more, what was asked is answered, the exit status is 0.",
+    .examples = "penumbra serve --model model\n"
+                "penumbra serve -m model --port 0 --threads 2\n"
+                "penumbra serve -m model --host 0.0.0.0 --api-key-file keys.txt --rate 20",
+    PNB__RUNS(options, pnb__serve_opts, pnb__serve_run)};

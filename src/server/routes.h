@@ -1,0 +1,41 @@
+/* What can be asked: one table, from which requests are dispatched and /openapi.json is made. */
+#ifndef PNB_SERVER_ROUTES_H
+#define PNB_SERVER_ROUTES_H
+
+#include "server/fields.h"
+#include "server/server.h"
+
+typedef struct pnb__route {
+    const char *method, *path;
+    const char *summary; /* one sentence */
+    const pnb__field *fields;
+    size_t n_fields;    /* 0: it has no body */
+    const char *answer; /* JSON schema of what 200 brings; NULL: text */
+    bool is_open;       /* answered without a key and while the model is loading */
+    bool is_quick;      /* never waits: answered where it is read */
+    /* `body` is checked, NULL where there are no fields. What fails is left in `err`, and is then
+     * the reply. */
+    pnb_status (*run)(pnb__server *s, const pnb__http_request *q, const json_t *body,
+                      pnb__http_reply *r, pnb_error *err);
+} pnb__route;
+
+#define PNB__FIELDS(table) .fields = (table), .n_fields = sizeof(table) / sizeof *(table)
+
+/* Every route, in the order in which they are described. */
+extern const pnb__route *const pnb__routes[];
+extern const size_t pnb__n_routes;
+
+/* X(name): pnb__route_<name> of route_<topic>.c. */
+#define PNB__ROUTE_LIST(X)                                                                         \
+    X(health)                                                                                      \
+    X(healthz)                                                                                     \
+    X(livez)                                                                                       \
+    X(readyz)                                                                                      \
+    X(models)                                                                                      \
+    X(metrics)
+
+#define PNB__ROUTE_DECLARE(name) extern const pnb__route pnb__route_##name;
+PNB__ROUTE_LIST(PNB__ROUTE_DECLARE)
+#undef PNB__ROUTE_DECLARE
+
+#endif
