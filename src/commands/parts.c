@@ -2,9 +2,16 @@
  *
  * Those of pictures are not among them: io/image/formats.c names them by what they read. */
 #include "commands/commands.h"
+#include "penumbra/store.h"
 #include "server/listen.h"
 
+static const char *sqlite_version(void)
+{
+    return pnb_store_kinds()[0] != '\0' ? "" : NULL;
+}
+
 const pnb__part pnb__parts[] = {
+    {"SQLite", sqlite_version, "collections, `penumbra collection`", "libsqlite3-dev"},
     {"libmicrohttpd", pnb__listen_version, "HTTP, `penumbra serve`", "libmicrohttpd-dev"},
     {0},
 };

@@ -67,7 +67,7 @@ typedef struct pnb__retired {
 /* A library that the program can be built without. */
 typedef struct pnb__part {
     const char *library;
-    const char *(*version)(void); /* NULL where it is missing */
+    const char *(*version)(void); /* NULL where it is missing, "" where nobody tells it */
     const char *gives, *package;  /* what is not there without it, and what to install */
 } pnb__part;
 

@@ -9,11 +9,11 @@
 
 #include "base/base.h"
 #include "io/json/json.h"
+#include "penumbra/image.h"
 #include "program/manual.h"
 #include "program/outputs.h"
 #include "program/result_end.h"
 #include "program/settings.h"
-#include "program/version.h"
 
 enum { N_SETS = 2 }; /* of options: the command's, and those of every command */
 
@@ -203,7 +203,8 @@ static void print_version(const pnb__program *program, const pnb__app *app, bool
     for (; part != NULL && part->library != NULL; part++) {
         const char *version = part->version();
         if (version != NULL)
-            fprintf(app->out, "%s: %s %s\n", part->gives, part->library, version);
+            fprintf(app->out, "%s: %s%s%s\n", part->gives, part->library,
+                    version[0] != '\0' ? " " : "", version);
         else
             fprintf(app->out, "%s: missing; install %s (tools/install-deps) and build again\n",
                     part->gives, part->package);
@@ -216,15 +217,11 @@ static int run_builtin(const pnb__program *program, pnb__app *app, int argc, cha
 {
     const char *word = argv[1];
     if (strcmp(word, "--version") == 0) {
-<<<<<<< HEAD
         bool is_verbose = argc == 3 && strcmp(argv[2], "--verbose") == 0;
         if (argc > 2 && !is_verbose)
             return finish(app, program->name,
                           pnb__usage(app, "--version: nothing but --verbose may follow"));
-        pnb__show_version(app->out, program->name, is_verbose);
-=======
-        print_version(program, app, argc > 2 && strcmp(argv[2], "--verbose") == 0);
->>>>>>> 3a8bceea (serve: HTTP by libmicrohttpd with health, models, metrics, keys and limits)
+        print_version(program, app, is_verbose);
     } else if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 ||
                (strcmp(word, "help") == 0 && argc == 2)) {
         pnb__manual_program(app->out, program);
