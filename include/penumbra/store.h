@@ -34,10 +34,8 @@
 extern "C" {
 #endif
 
-/* What this build can keep collections in, "SQLite" say, or "" for nothing; and what it
- * lacks, with the package that has it, or "". */
+/* What this build can keep collections in, "SQLite" say, or "" for nothing. */
 const char *pnb_store_kinds(void);
-const char *pnb_store_kinds_missing(void);
 
 /* ---- a collection ---- */
 

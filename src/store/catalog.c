@@ -4,12 +4,6 @@
  * here, and say what is missing. */
 #include "store/catalog.h"
 
-#ifdef PNB_HAVE_SQLITE
-#define LACKS ""
-#else
-#define LACKS "SQLite (built without libsqlite3: libsqlite3-dev)"
-#endif
-
 void pnb__catalog_state_reset(pnb__catalog_state *state)
 {
     for (size_t i = 0; i < state->n_shards; i++)
@@ -21,12 +15,11 @@ void pnb__catalog_state_reset(pnb__catalog_state *state)
 
 const char *pnb_store_kinds(void)
 {
-    return LACKS[0] == '\0' ? "SQLite" : "";
-}
-
-const char *pnb_store_kinds_missing(void)
-{
-    return LACKS;
+#ifdef PNB_HAVE_SQLITE
+    return "SQLite";
+#else
+    return "";
+#endif
 }
 
 pnb_status pnb__catalog_kind(const pnb__catalog_calls **out, pnb_error *err)

@@ -1,12 +1,5 @@
-/* Opening takes the same time whatever the number of rows, and a build that has no database says
- * so. */
+/* Opening takes the same time whatever the number of rows. */
 #include "tests/store/fixture.h"
-
-static void what_this_build_has(void **state)
-{
-    (void)state;
-    assert_true((pnb_store_kinds()[0] == '\0') != (pnb_store_kinds_missing()[0] == '\0'));
-}
 
 static void an_empty_one(void **state)
 {
@@ -64,7 +57,6 @@ static void opening_reads_no_row(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_this_build_has),
         cmocka_unit_test(an_empty_one),
         cmocka_unit_test(where_one_is_made),
 #ifdef PNB_FAULTS
