@@ -87,7 +87,7 @@ void pnb_store_end(pnb_store *store); /* fine without begin */
 typedef struct pnb_store_batch {
     const pnb_embeddings *set; /* rows with their names: ids, paths, texts, extras */
     const char (*sha256)[65];  /* [n] of each row's input, in lower-case hexadecimal; NULL: of its
-                                * id and numbers, by pnb_store_row_sha256 */
+                                * id and numbers */
     const int64_t *time;       /* [n] Unix seconds of the inputs; NULL: now */
     const char *const *tags;   /* that all rows get: UTF-8 without control characters */
     size_t n_tags;
@@ -110,14 +110,15 @@ typedef struct pnb_store_added {
 pnb_status pnb_store_add(pnb_store *store, const pnb_store_batch *batch, pnb_store_added *out,
                          pnb_error *err);
 
+/* Whether rows such as those of a set, of which one is enough, may come into the collection; asked
+ * before a long job.  Errors  ARG, SHAPE (as pnb_store_add), FORMAT, IO, NOMEM */
+pnb_status pnb_store_check(pnb_store *store, const pnb_embeddings *set, pnb_error *err);
+
 /* Removes rows by their ids; *n_removed (may be NULL) counts those that were there. All or none.
  * Errors  as pnb_store_add */
 pnb_status pnb_store_remove(pnb_store *store, const char *const *ids, size_t n, size_t *n_removed,
                             pnb_error *err);
 
-/* The hash that stands for a row whose input is not at hand.  Errors  NOMEM */
-pnb_status pnb_store_row_sha256(const pnb_embeddings *set, size_t row, char hex[65],
-                                pnb_error *err);
 /* Whether a row of that input is there; inputs that are need not be embedded.
  * Errors  FORMAT, IO, NOMEM */
 pnb_status pnb_store_has(pnb_store *store, const char *sha256, bool *out, pnb_error *err);

@@ -16,6 +16,7 @@
     X(train)                                                                                       \
     X(embed)                                                                                       \
     X(adapt)                                                                                       \
+    X(collection)                                                                                  \
     X(search)                                                                                      \
     X(classify)                                                                                    \
     X(filter)                                                                                      \

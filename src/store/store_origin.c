@@ -141,19 +141,34 @@ static pnb_status check_model(const pnb_embeddings_info *model, const pnb_embedd
     return status == PNB_OK ? pnb__provenance_check_same(model, set, err) : status;
 }
 
-pnb_status pnb__store_check_origin(pnb_store *store, const pnb_embeddings *set, bool *is_first,
-                                   pnb_error *err)
+static pnb_status check_origin(pnb_store *store, void *connection, const pnb_embeddings *set,
+                               bool *is_first, pnb_error *err)
 {
     pnb_embeddings_info model = {.modality = ""};
     pnb_embeddings *origin = NULL;
     char *dir = NULL;
     pnb_status status;
-    PNB_TRY(pnb__store_origin(store, store->writer, &origin, err));
+    PNB_TRY(pnb__store_origin(store, connection, &origin, err));
     *is_first = origin == NULL;
-    PNB_TRY(pnb__store_get_model(store, store->writer, &dir, &model, err));
+    PNB_TRY(pnb__store_get_model(store, connection, &dir, &model, err));
     status = origin != NULL ? check_rows(origin, set, err) : check_model(&model, &set->info, err);
 done:
     pnb_embeddings_free(origin);
     pnb__free(dir);
     return status == PNB_NOMEM ? status : pnb__store_blame(store, status, err);
+}
+
+pnb_status pnb__store_check_origin(pnb_store *store, const pnb_embeddings *set, bool *is_first,
+                                   pnb_error *err)
+{
+    return check_origin(store, store->writer, set, is_first, err);
+}
+
+pnb_status pnb_store_check(pnb_store *store, const pnb_embeddings *set, pnb_error *err)
+{
+    bool is_first;
+    pthread_mutex_lock(&store->mutex);
+    pnb_status status = check_origin(store, store->reader, set, &is_first, err);
+    pthread_mutex_unlock(&store->mutex);
+    return status;
 }

@@ -90,10 +90,10 @@ pnb_status pnb__store_need_writer(pnb_store *store, bool *began, pnb_error *err)
 
 /* ---- what is new in a batch ---- */
 
-pnb_status pnb_store_row_sha256(const pnb_embeddings *set, size_t row, char hex[65], pnb_error *err)
+/* The hash that stands for a row whose input is not at hand. */
+static void hash_row(const pnb_embeddings *set, size_t row, char hex[65])
 {
     pnb__sha256 hash;
-    (void)err;
     pnb__sha256_init(&hash);
     if (set->ids != NULL && set->ids[row] != NULL)
         pnb__sha256_update(&hash, set->ids[row], strlen(set->ids[row]) + 1);
@@ -105,7 +105,6 @@ pnb_status pnb_store_row_sha256(const pnb_embeddings *set, size_t row, char hex[
                            width * sizeof(float));
     }
     pnb__sha256_hex(&hash, hex);
-    return PNB_OK;
 }
 
 /* Rows of a batch that are not there yet. */
@@ -128,7 +127,7 @@ static pnb_status find_hashes(news *found, pnb_error *err)
     pnb_status status = PNB_ALLOC(found->sha256, batch->set->n, err);
     for (size_t i = 0; status == PNB_OK && i < batch->set->n; i++) {
         if (batch->sha256 == NULL)
-            status = pnb_store_row_sha256(batch->set, i, found->sha256[i], err);
+            hash_row(batch->set, i, found->sha256[i]);
         else if (!is_hash(batch->sha256[i]))
             status =
                 pnb__fail(err, PNB_ARG, "row %zu: \"%.64s\" is no SHA-256", i, batch->sha256[i]);

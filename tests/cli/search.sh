@@ -229,7 +229,7 @@ check "the picture that was asked for is inside" grep -qF 'data:image/png;base64
 
 # what does not go together
 want 2 search --queries i.safetensors
-says "--index SET is missing"
+says "one of --index and --collection is wanted"
 want 2 search --index i.safetensors -m model --query-text a --queries t.safetensors
 says "only one of --query-text, --query-image, --queries is wanted"
 want 2 search --index i.safetensors -m model --query-text a --exif
@@ -246,6 +246,10 @@ want 1 search --index i.safetensors -m other --query-text a
 says "weights"
 want 1 search --inclusion contains --index i.safetensors -m other --query-text a
 says "weights"
+
+# of a collection: tests/cli/collection.sh
+want 1 search --collection nowhere -m model --query-text a --tags a --since 2020-01-01 \
+    --until 2021-01-01 --min-uncertainty 0 --max-uncertainty 1
 
 every_option search
 finish

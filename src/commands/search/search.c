@@ -10,6 +10,7 @@
 #include "base/names.h"
 #include "commands/common/encode_use.h"
 #include "commands/common/set_use.h"
+#include "commands/search/search_collection.h"
 #include "commands/search/search_page.h"
 #include "commands/search/search_predict.h"
 #include "encode/inputs/inputs.h"
@@ -26,7 +27,8 @@ pnb_status pnb__search_input_load(pnb__app *app, const pnb__search_input *in,
     pnb_encoder encoder = {0};
     pnb_status status;
     parts.sides = pnb__query_use(&in->queries);
-    PNB_TRY(pnb__set_load(index, in->index, app));
+    if (index != NULL)
+        PNB_TRY(pnb__set_load(index, in->index, app));
     if (parts.sides != 0)
         PNB_TRY(pnb__encoder_open_named(&encoder, app, in->model, &parts));
     status = pnb__query_embed(app, &encoder, &in->queries, queries);
@@ -40,6 +42,9 @@ done:
 typedef struct query_run {
     pnb__app *app;
     const pnb__search_opts *opts;
+    const char *name;                  /* of what is searched */
+    size_t n_rows;                     /* there */
+    pnb__collection_search collection; /* then the index is a row of it, and later those found */
     pnb_embeddings *index, *queries;
     pnb_view index_view, query_view;
     pnb_search_opts search;
@@ -59,9 +64,29 @@ static bool measure_lists(query_run *run)
     for (size_t q = 0; q < hits->n_queries; q++) {
         size_t n = pnb__match_probability_list(&run->odds, hits->score + q * hits->k, hits->k);
         may_go_on = may_go_on || n == hits->k;
+        while (n > 0 && hits->index[q * hits->k + n - 1] < 0)
+            n--; /* fewer rows pass than were asked for */
         run->n_listed[q] = n;
     }
     return may_go_on;
+}
+
+/* What was found in a collection becomes the index. */
+static pnb_status find_hits(query_run *run)
+{
+    pnb__app *app = run->app;
+    pnb_embeddings *found = NULL;
+    if (run->collection.store == NULL)
+        return pnb_search(app->ctx, &run->query_view.rows, &run->index_view.rows, &run->search,
+                          &run->hits, &app->err);
+    pnb_status status = pnb__collection_search_nearest(&run->collection, app, run->queries,
+                                                       &run->search, &run->hits, &found);
+    if (status != PNB_OK || found == NULL)
+        return status;
+    pnb_view_reset(&run->index_view);
+    pnb_embeddings_free(run->index);
+    run->index = found;
+    return pnb_view_init(&run->index_view, found, &app->err);
 }
 
 /* A conformal list without -k is as long as it must be: more hits are asked for until every list
@@ -71,15 +96,14 @@ static pnb_status find_lists(query_run *run)
     pnb_error *err = &run->app->err;
     bool is_conformal = !isnan(run->opts->limits.conformal_alpha);
     bool is_open = is_conformal && run->opts->k == 0;
-    size_t wanted = run->opts->k > 0 ? run->opts->k : 10, n_rows = run->index_view.rows.n;
+    size_t wanted = run->opts->k > 0 ? run->opts->k : 10, n_rows = run->n_rows;
     if (PNB_ALLOC_ZERO(run->n_listed, run->query_view.rows.n, err) != PNB_OK)
         return PNB_NOMEM;
     run->search.k = PNB_MIN(n_rows, is_open ? 64 : is_conformal ? wanted + 1 : wanted);
     if (run->opts->shortlist > 0)
         run->search.shortlist = PNB_MAX(run->opts->shortlist, run->search.k);
     for (;;) {
-        pnb_status status = pnb_search(run->app->ctx, &run->query_view.rows, &run->index_view.rows,
-                                       &run->search, &run->hits, err);
+        pnb_status status = find_hits(run);
         if (status != PNB_OK)
             return status;
         if (!measure_lists(run) || !is_open || run->search.k == n_rows)
@@ -193,8 +217,10 @@ static void put_hits(const query_run *run, pnb__result *r)
         for (size_t j = 0; j < run->n_listed[q]; j++) {
             size_t row = (size_t)hits->index[q * hits->k + j];
             double score = hits->score[q * hits->k + j];
+            size_t number =
+                run->collection.number != NULL ? (size_t)run->collection.number[row] : row;
             pnb__result_row(r, "%s %zu %zu %.4f %.4f %.5f %s %s", pnb__set_label(run->queries, q),
-                            j + 1, row, score, p_of_hit(run, q, j), run->u[row],
+                            j + 1, number, score, p_of_hit(run, q, j), run->u[row],
                             index->ids != NULL ? index->ids[row] : NULL,
                             pnb__set_label(index, row));
             if (carries)
@@ -205,7 +231,7 @@ static void put_hits(const query_run *run, pnb__result *r)
 static void report(const query_run *run, pnb__result *r)
 {
     const pnb__match_probability *odds = &run->odds;
-    pnb__result_text(r, "index", NULL, run->opts->in.index);
+    pnb__result_text(r, run->collection.store != NULL ? "collection" : "index", NULL, run->name);
     pnb__put_measure(r, NULL, run->search.measure,
                      (const pnb_embeddings *[]){run->index, run->queries},
                      (const char *[]){"index", "queries"});
@@ -230,7 +256,8 @@ static void report(const query_run *run, pnb__result *r)
 
 static pnb_status write_page(const query_run *run, pnb__result *r)
 {
-    const pnb__query_page page = {.index_name = run->opts->in.index,
+    const pnb__query_page page = {.index_name = run->name,
+                                  .n_rows = run->n_rows,
                                   .index = run->index,
                                   .queries = run->queries,
                                   .hits = &run->hits,
@@ -261,13 +288,29 @@ static pnb_status predict(query_run *run)
     return pnb__search_predict(&job, &run->p, &run->app->err);
 }
 
+static pnb_status load_inputs(query_run *run)
+{
+    const pnb__search_input *in = &run->opts->in;
+    pnb_status status;
+    run->name = in->collection != NULL ? in->collection : in->index;
+    if (in->collection != NULL)
+        PNB_TRY(pnb__collection_search_open(&run->collection, run->app, in->collection,
+                                            &run->opts->filter, &run->index));
+    PNB_TRY(pnb__search_input_load(run->app, in, in->collection != NULL ? NULL : &run->index,
+                                   &run->queries));
+    run->n_rows = in->collection != NULL ? run->collection.n_rows : run->index->n;
+done:
+    return status;
+}
+
 pnb_status pnb__search_run(pnb__app *app, const pnb__search_opts *opts, pnb__result *r)
 {
     query_run run = {.app = app, .opts = opts, .search = pnb_search_opts_default()};
-    const char *index = opts->in.index, *queries = opts->in.queries.set;
+    const char *queries = opts->in.queries.set;
     pnb_error *err = &app->err;
     pnb_status status;
-    PNB_TRY(pnb__search_input_load(app, &opts->in, &run.index, &run.queries));
+    PNB_TRY(load_inputs(&run));
+    const char *index = run.name;
     status = pnb_embeddings_check_mix(run.index, run.queries, err);
     if (status != PNB_OK) {
         pnb__error_prefix(err, "%s and %s", index, queries != NULL ? queries : "the query");
@@ -287,16 +330,18 @@ pnb_status pnb__search_run(pnb__app *app, const pnb__search_opts *opts, pnb__res
     run.search.measure_opts.seed = (uint64_t)app->common.seed;
     PNB_TRY(pnb__match_settle(app, &opts->match, run.search.measure, &run.queries->info,
                               &run.index->info, &run.search.measure_opts));
-    const pnb__match_probability_use use = {index,
-                                            run.index,
-                                            run.queries,
-                                            run.search.measure,
-                                            &run.search.measure_opts,
-                                            .match_is_told =
-                                                !isnan(opts->match.a) && !isnan(opts->match.b)};
+    pnb_embeddings gallery = *run.index; /* its rows are not looked at */
+    gallery.n = run.n_rows;
+    const pnb__match_probability_use use = {
+        run.collection.store != NULL ? run.collection.set_path : index,
+        &gallery,
+        run.queries,
+        run.search.measure,
+        &run.search.measure_opts,
+        .match_is_told = !isnan(opts->match.a) && !isnan(opts->match.b)};
     PNB_TRY(pnb__match_probability_load(app, &use, &opts->limits, &run.odds));
-    PNB_TRY(pnb__row_uncertainty(run.index, opts->uncertainty, &run.u, err));
     PNB_TRY(find_lists(&run));
+    PNB_TRY(pnb__row_uncertainty(run.index, opts->uncertainty, &run.u, err));
     PNB_TRY(predict(&run));
     if (opts->html != NULL)
         PNB_TRY(write_page(&run, r));
@@ -311,5 +356,6 @@ done:
     pnb_view_reset(&run.index_view);
     pnb_embeddings_free(run.queries);
     pnb_embeddings_free(run.index);
+    pnb__collection_search_reset(&run.collection);
     return status;
 }

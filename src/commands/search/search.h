@@ -5,6 +5,7 @@
 #include "commands/common/match_probability_use.h"
 #include "commands/common/match_use.h"
 #include "commands/common/query.h"
+#include "commands/common/row_filter.h"
 #include "program/app.h"
 #include "program/result_end.h"
 #include "sets/settle.h"
@@ -12,15 +13,17 @@
 /* A set, and what is looked for in it. */
 typedef struct pnb__search_input {
     const char *index, *model; /* the model may be NULL where the queries are a set */
+    const char *collection;    /* in place of the index, or NULL */
     pnb__query queries;
     pnb_encoder_opts parts; /* of the model; `sides` follow from the queries */
 } pnb__search_input;
-/* Both as sets: what is words is encoded. */
+/* Both as sets: what is words is encoded. `index` NULL: the queries alone. */
 pnb_status pnb__search_input_load(pnb__app *app, const pnb__search_input *in,
                                   pnb_embeddings **index, pnb_embeddings **queries);
 
 typedef struct pnb__search_opts {
     pnb__search_input in;
+    pnb__row_filter filter;      /* rows of a collection */
     pnb_measure measure;         /* or PNB__MEASURE_AUTO */
     pnb__match_words match;      /* its constants, where it has any */
     size_t shortlist;            /* items of a query that are scored, nearest means; 0: all */

@@ -11,6 +11,7 @@
 #include "commands/commands.h"
 #include "commands/common/option_rows.h"
 #include "commands/common/query.h"
+#include "commands/search/search_collection.h"
 #include "commands/search/search_inclusion.h"
 #include "program/result_end.h"
 
@@ -18,13 +19,18 @@ struct search_args {
     pnb__search_opts job;
     const char *inclusion;         /* contains, inside; NULL: the nearest rows */
     pnb_inclusion_search_opts how; /* of that */
+    pnb_store_about about;         /* of the collection */
 };
 
 #define NO_ORDER PNB_N_INCLUSION_ORDERS /* --order was not given */
 
 #define AT(field) PNB__FIELD(struct search_args, field)
 static const pnb__option options[] = {
-    PNB__ROW_FILE("index", AT(job.in.index), "SET", "Embedding set to search in", .required = true),
+    PNB__ROW_FILE("index", AT(job.in.index), "SET", "Embedding set to search in",
+                  .group = "Where (one of both)"),
+    PNB__ROW_FILE("collection", AT(job.in.collection), "DIR", "Collection to search in"),
+    PNB__ROW_FILTER_ROWS(AT(job.filter.tags), AT(job.filter.since), AT(job.filter.until),
+                         AT(job.filter.min_uncertainty), AT(job.filter.max_uncertainty)),
     PNB__QUERY_ROWS(AT(job.in.queries.texts), AT(job.in.queries.images), AT(job.in.queries.set),
                     AT(job.in.model)),
     PNB__MODEL_PARTS_ROWS(AT(job.in.parts.tokenizer), AT(job.in.parts.preprocess)),
@@ -84,6 +90,32 @@ static const pnb__option options[] = {
 };
 #undef AT
 
+/* A set or a collection, and what belongs to a collection alone. */
+static pnb_status check_place(pnb__app *app, const struct search_args *a)
+{
+    bool is_collection = a->job.in.collection != NULL;
+    if (is_collection == (a->job.in.index != NULL))
+        return pnb__usage(app, "one of --index and --collection is wanted");
+    if (!is_collection && pnb__row_filter_given(&a->job.filter))
+        return pnb__usage(app, "--tags, --since, --until, --min-uncertainty and --max-uncertainty "
+                               "speak of a --collection");
+    if (is_collection && (a->inclusion != NULL || a->job.shortlist > 0))
+        return pnb__usage(app,
+                          "--inclusion and --shortlist speak of an --index, not of a collection");
+    return PNB_OK;
+}
+
+/* A collection may know its model. */
+static pnb_status find_model(pnb__app *app, struct search_args *a)
+{
+    if (a->job.in.collection == NULL || a->job.in.model != NULL || a->job.in.queries.set != NULL)
+        return PNB_OK;
+    pnb_status status = pnb__collection_search_model(app, a->job.in.collection, &a->about);
+    if (status == PNB_OK && a->about.model_dir[0] != '\0')
+        a->job.in.model = a->about.model_dir;
+    return status;
+}
+
 /* What belongs to the other kind of search is refused, since it would do nothing. */
 static pnb_status check_kind(pnb__app *app, const struct search_args *a)
 {
@@ -141,7 +173,8 @@ static pnb_status run_inclusion(pnb__app *app, const struct search_args *a, pnb_
 static void defaults(void *args)
 {
     struct search_args *a = args;
-    *a = (struct search_args){.job.limits = {.min_probability = NAN, .conformal_alpha = NAN},
+    *a = (struct search_args){.job.filter = {.min_uncertainty = NAN, .max_uncertainty = NAN},
+                              .job.limits = {.min_probability = NAN, .conformal_alpha = NAN},
                               .job.match = {.a = NAN, .b = NAN},
                               .how = pnb_inclusion_search_opts_default()};
     a->how.order = NO_ORDER;
@@ -150,9 +183,10 @@ static void defaults(void *args)
 
 static pnb_status run(pnb__app *app, void *args, pnb__result *r)
 {
-    const struct search_args *a = args;
+    struct search_args *a = args;
     const pnb__list_limits *l = &a->job.limits;
-    if (pnb__query_check(app, &a->job.in.queries, a->job.in.model) != PNB_OK ||
+    if (check_place(app, a) != PNB_OK || find_model(app, a) != PNB_OK ||
+        pnb__query_check(app, &a->job.in.queries, a->job.in.model) != PNB_OK ||
         check_kind(app, a) != PNB_OK)
         return app->err.status;
     if (a->inclusion != NULL)
@@ -192,6 +226,7 @@ const pnb__command pnb__cmd_search = {
         "contains\n"
         "penumbra search --index images.safetensors -m model --query-text 'a red star' --conformal "
         "0.1\n"
+        "penumbra search --collection photos --query-text 'a red star' --tags sea\n"
         "penumbra search --index images.safetensors -m model --query-text 'a red star' --html "
         "found.html",
     .defaults = defaults,

@@ -83,10 +83,10 @@ static void put_headline(page *p)
     double score = first_score(p, p->best);
     if (n == 1)
         snprintf(asked, sizeof asked, "Asked: which of %zu rows are nearest to \"%.300s\"?",
-                 q->index->n, name);
+                 q->n_rows, name);
     else
         snprintf(asked, sizeof asked,
-                 "Asked: which of %zu rows are nearest to each of %zu queries?", q->index->n, n);
+                 "Asked: which of %zu rows are nearest to each of %zu queries?", q->n_rows, n);
     if (q->n_listed[p->best] == 0)
         snprintf(answer, sizeof answer, "Nothing good enough was found.");
     else

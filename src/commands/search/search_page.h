@@ -7,6 +7,7 @@
 
 typedef struct pnb__query_page {
     const char *index_name;
+    size_t n_rows; /* of what is searched, of which the index may be a part */
     const pnb_embeddings *index, *queries;
     const pnb_hits *hits;
     const size_t *n_listed; /* [query] hits that are shown */

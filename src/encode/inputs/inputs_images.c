@@ -5,6 +5,7 @@
 #include <glob.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/base.h"
 #include "base/grow.h"
@@ -325,6 +326,63 @@ static pnb_status load_image(const void *user, size_t i, const pnb_image_opts *o
     return pnb__image_inputs_load(user, i, opts, out, err);
 }
 
+static pnb_status hash_file(const char *path, pnb__sha256 *hash, int64_t *time, pnb_error *err)
+{
+    pnb__map map = {0};
+    struct stat info;
+    pnb_status status = pnb__map_open(&map, path, err);
+    if (status != PNB_OK)
+        return status;
+    pnb__sha256_update(hash, map.data, map.size);
+    pnb__map_close(&map);
+    *time = stat(path, &info) == 0 ? (int64_t)info.st_mtime : -1;
+    return PNB_OK;
+}
+
+/* Pictures of data sets that have no encoded bytes are told by their pixels. */
+static pnb_status hash_pixels(const pnb_dataset *set, size_t i, pnb__sha256 *hash, pnb_error *err)
+{
+    pnb_image image = {0};
+    pnb_status status = pnb_dataset_image(set, i, &image, err);
+    if (status == PNB_OK) {
+        const int sizes[] = {image.width, image.height, image.channels};
+        pnb__sha256_update(hash, sizes, sizeof sizes);
+        pnb__sha256_update(hash, image.pixels,
+                           (size_t)image.width * (size_t)image.height * (size_t)image.channels);
+    }
+    pnb_image_free(&image);
+    return status;
+}
+
+static pnb_status hash_sample(const source *s, size_t i, pnb__sha256 *hash, int64_t *time,
+                              pnb_error *err)
+{
+    pnb_sample sample = {0};
+    pnb_status status = pnb_dataset_get(s->set, i, &sample, err);
+    if (status == PNB_OK && sample.image_path != NULL)
+        status = hash_file(sample.image_path, hash, time, err);
+    else if (status == PNB_OK && sample.image_bytes != NULL)
+        pnb__sha256_update(hash, sample.image_bytes, sample.n_image_bytes);
+    else if (status == PNB_OK)
+        status = hash_pixels(s->set, i, hash, err);
+    pnb_sample_reset(&sample);
+    return status;
+}
+
+static pnb_status image_content(const void *user, size_t i, char sha256[65], int64_t *time,
+                                pnb_error *err)
+{
+    const pnb__image_inputs *p = user;
+    const source *s = find_source(p, i);
+    pnb__sha256 hash;
+    *time = -1;
+    pnb__sha256_init(&hash);
+    pnb_status status = s->set != NULL ? hash_sample(s, i - s->first, &hash, time, err)
+                                       : hash_file(s->path, &hash, time, err);
+    pnb__sha256_hex(&hash, sha256);
+    return status;
+}
+
 static pnb_status name_image(const void *user, size_t i, char *text, size_t size, pnb_error *err)
 {
     return pnb__image_inputs_name(user, i, text, size, err);
@@ -337,6 +395,7 @@ pnb__embed_source pnb__image_inputs_source(const pnb__image_inputs *p)
                                .image = load_image,
                                .label = label_image,
                                .name = name_image,
+                               .content = image_content,
                                .hash = hash_sources,
                                .stamp = stamp_image};
 }

@@ -554,6 +554,19 @@ static const char *text_text(const void *user, size_t i)
     return c->items[i].text;
 }
 
+static pnb_status text_content(const void *user, size_t i, char sha256[65], int64_t *time,
+                               pnb_error *err)
+{
+    const pnb__text_inputs *c = user;
+    pnb__sha256 hash;
+    (void)err;
+    pnb__sha256_init(&hash);
+    pnb__sha256_update(&hash, c->items[i].text, strlen(c->items[i].text));
+    pnb__sha256_hex(&hash, sha256);
+    *time = -1;
+    return PNB_OK;
+}
+
 pnb__embed_source pnb__text_inputs_source(const pnb__text_inputs *c)
 {
     return (pnb__embed_source){.n = c->n,
@@ -561,5 +574,6 @@ pnb__embed_source pnb__text_inputs_source(const pnb__text_inputs *c)
                                .user = c,
                                .text = text_text,
                                .label = label_text,
+                               .content = text_content,
                                .hash = hash_texts};
 }

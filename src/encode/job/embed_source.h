@@ -26,6 +26,10 @@ typedef struct pnb__embed_source {
                         pnb_error *err);
     /* What to call input i in a message; NULL: its number. */
     pnb_status (*name)(const void *user, size_t i, char *text, size_t size, pnb_error *err);
+    /* SHA-256 of input i as it lies there (bytes of a picture's file, a caption), and the time in
+     * Unix seconds at which it was last changed, -1 unknown. NULL: inputs have no content. */
+    pnb_status (*content)(const void *user, size_t i, char sha256[65], int64_t *time,
+                          pnb_error *err);
     /* Of jobs with a journal: hashes what was named and how much it holds, so that a continued job
      * sees the same list; a number that changes when input i was replaced (NULL: the hash says
      * all).
