@@ -123,6 +123,9 @@ void pnb__buf_putc(pnb__buf *b, char c);
 void pnb__buf_printf(pnb__buf *b, const char *fmt, ...) PNB_PRINTF(2, 3);
 /* RFC 4648 with padding, no line ends. */
 void pnb__base64(pnb__buf *out, const void *bytes, size_t n);
+/* Appends what such a text stands for; padding may be missing. False, with the place of the first
+ * wrong byte in *bad: it is none. */
+bool pnb__base64_decode(pnb__buf *out, const char *s, size_t n, size_t *bad);
 pnb_status pnb__buf_check(const pnb__buf *b, pnb_error *err); /* NOMEM when it failed to grow */
 void pnb__buf_reset(pnb__buf *b);                             /* frees; usable again */
 bool pnb__starts_with(const char *s, const char *prefix);

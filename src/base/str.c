@@ -209,3 +209,42 @@ void pnb__base64(pnb__buf *out, const void *bytes, size_t n)
         pnb__buf_append(out, quad, 4);
     }
 }
+
+static int base64_value(unsigned char c)
+{
+    if (c >= 'A' && c <= 'Z')
+        return c - 'A';
+    if (c >= 'a' && c <= 'z')
+        return c - 'a' + 26;
+    if (c >= '0' && c <= '9')
+        return c - '0' + 52;
+    return c == '+' ? 62 : c == '/' ? 63 : -1;
+}
+
+bool pnb__base64_decode(pnb__buf *out, const char *s, size_t n, size_t *bad)
+{
+    char block[1024];
+    uint32_t bits = 0;
+    size_t n_block = 0;
+    int n_bits = 0;
+    for (int i = 0; i < 2 && n > 0 && s[n - 1] == '='; i++)
+        n--;
+    for (size_t i = 0; i < n; i++) {
+        int v = base64_value((unsigned char)s[i]);
+        *bad = i;
+        if (v < 0 || (n % 4 == 1 && i == n - 1))
+            return false;
+        bits = bits << 6 | (uint32_t)v;
+        n_bits += 6;
+        if (n_bits < 8)
+            continue;
+        n_bits -= 8;
+        block[n_block++] = (char)(bits >> n_bits & 0xFF);
+        if (n_block == sizeof block) {
+            pnb__buf_append(out, block, n_block);
+            n_block = 0;
+        }
+    }
+    pnb__buf_append(out, block, n_block);
+    return true;
+}

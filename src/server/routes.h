@@ -21,6 +21,9 @@ typedef struct pnb__route {
 
 #define PNB__FIELDS(table) .fields = (table), .n_fields = sizeof(table) / sizeof *(table)
 
+/* NOT_FOUND unless the body's "model", where it has one, is the model that is served. */
+pnb_status pnb__server_check_model(const pnb__server *s, const json_t *body, pnb_error *err);
+
 /* Every route, in the order in which they are described. */
 extern const pnb__route *const pnb__routes[];
 extern const size_t pnb__n_routes;
@@ -31,6 +34,7 @@ extern const size_t pnb__n_routes;
     X(healthz)                                                                                     \
     X(livez)                                                                                       \
     X(readyz)                                                                                      \
+    X(embeddings)                                                                                  \
     X(models)                                                                                      \
     X(metrics)
 

@@ -23,7 +23,9 @@ typedef struct pnb__server {
     int64_t created_s;
     const pnb_ctx *ctx;
     pnb_encoder *encoder;
-    atomic_int state; /* pnb__server_state */
+    struct pnb__batcher *batcher; /* of the encoder */
+    pnb_image_budget *budget;     /* of pictures that are decoded */
+    atomic_int state;             /* pnb__server_state */
 } pnb__server;
 
 /* `n_routes` are counted apart. Errors  NOMEM. Release with pnb__server_reset, after a failure too.

@@ -9,7 +9,7 @@
 struct pnb__work_queue {
     pnb__work_calls calls;
     void *user;
-    size_t capacity, n, n_threads;
+    size_t capacity, n, n_threads, n_idle;
     pthread_t *threads;
     pthread_mutex_t lock;
     pthread_cond_t filled;
@@ -46,8 +46,10 @@ static void *serve(void *user)
     pnb__work_queue *q = user;
     pthread_mutex_lock(&q->lock);
     for (;;) {
+        q->n_idle++;
         while (q->first == NULL && !q->is_closed)
             pthread_cond_wait(&q->filled, &q->lock);
+        q->n_idle--;
         if (q->first == NULL)
             break;
         pnb__work *w = take_first(q);
@@ -107,9 +109,10 @@ bool pnb__work_queue_push(pnb__work_queue *q, pnb__work *w)
 {
     pnb__work *gone = NULL;
     pthread_mutex_lock(&q->lock);
-    if (q->n >= q->capacity)
+    size_t room = q->capacity + q->n_idle; /* which is about to take one each */
+    if (q->n >= room)
         gone = take_gone(q);
-    bool has_room = q->n < q->capacity && !q->is_closed;
+    bool has_room = q->n < room && !q->is_closed;
     if (has_room) {
         w->next = NULL;
         *(q->last != NULL ? &q->last->next : &q->first) = w;

@@ -23,8 +23,9 @@ typedef struct pnb__work_queue pnb__work_queue;
  * Errors  NOMEM, also where no thread could be started */
 pnb_status pnb__work_queue_start(pnb__work_queue **out, size_t n_threads, size_t capacity,
                                  const pnb__work_calls *calls, void *user, pnb_error *err);
-/* Puts it behind the others. Where `capacity` wait already, those that nobody waits for are dropped
- * first; false: there was none, or the queue is closed, and `w` is still the caller's. */
+/* Puts it behind the others. Where `capacity` wait already and no thread is free, those that nobody
+ * waits for are dropped first; false: there was none, or the queue is closed, and `w` is still the
+ * caller's. */
 bool pnb__work_queue_push(pnb__work_queue *q, pnb__work *w);
 size_t pnb__work_queue_waiting(pnb__work_queue *q);
 /* Takes nothing more, waits until all that is in it has run, and ends the threads. NULL is fine. */

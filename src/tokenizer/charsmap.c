@@ -10,37 +10,6 @@
 
 #include "tokenizer/text.h"
 
-static int base64_value(unsigned char c)
-{
-    if (c >= 'A' && c <= 'Z')
-        return c - 'A';
-    if (c >= 'a' && c <= 'z')
-        return c - 'a' + 26;
-    if (c >= '0' && c <= '9')
-        return c - '0' + 52;
-    return c == '+' ? 62 : c == '/' ? 63 : -1;
-}
-
-static pnb_status decode_base64(pnb__buf *out, const char *s, size_t n, pnb_error *err)
-{
-    uint32_t bits = 0;
-    int n_bits = 0;
-    while (n > 0 && s[n - 1] == '=')
-        n--;
-    for (size_t i = 0; i < n; i++) {
-        int v = base64_value((unsigned char)s[i]);
-        if (v < 0)
-            return pnb__fail(err, PNB_FORMAT, "precompiled_charsmap: byte %zu is not base64", i);
-        bits = bits << 6 | (uint32_t)v;
-        n_bits += 6;
-        if (n_bits >= 8) {
-            n_bits -= 8;
-            pnb__buf_putc(out, (char)(bits >> n_bits & 0xFF));
-        }
-    }
-    return out->failed ? pnb__fail_nomem(err, n) : PNB_OK;
-}
-
 static uint32_t read_u32(const char *p)
 {
     const unsigned char *b = (const unsigned char *)p;
@@ -73,7 +42,12 @@ pnb_status pnb__charsmap_parse(pnb__norm_step *step, const char *base64, size_t 
 {
     pnb__buf blob = {0};
     step->kind = PNB__NORM_CHARSMAP;
-    pnb_status status = decode_base64(&blob, base64, n, err);
+    size_t bad = 0;
+    if (!pnb__base64_decode(&blob, base64, n, &bad)) {
+        pnb__buf_reset(&blob);
+        return pnb__fail(err, PNB_FORMAT, "precompiled_charsmap: byte %zu is not base64", bad);
+    }
+    pnb_status status = pnb__buf_check(&blob, err);
     if (status == PNB_OK)
         status = pnb__charsmap_set(step, blob.data, blob.size, err);
     pnb__buf_reset(&blob);

@@ -162,6 +162,39 @@ static void utf8_whole_texts(void **state)
     assert_memory_equal(replaced, "\xEF\xBF\xBD", 3);
 }
 
+static void base64_there_and_back(void **state)
+{
+    unsigned char bytes[3000];
+    (void)state;
+    for (size_t i = 0; i < sizeof bytes; i++)
+        bytes[i] = (unsigned char)(i * 7 + i / 256);
+    for (size_t n = 0; n < sizeof bytes; n += n < 20 ? 1 : 331) {
+        pnb__buf text = {0}, back = {0};
+        size_t bad = 0;
+        pnb__base64(&text, bytes, n);
+        for (int bare = 0; bare < 2; bare++) { /* with padding and without */
+            while (bare && text.size > 0 && text.data[text.size - 1] == '=')
+                text.size--;
+            assert_true(pnb__base64_decode(&back, text.data, text.size, &bad));
+            assert_int_equal(back.size, n);
+            assert_true(n == 0 || memcmp(back.data, bytes, n) == 0);
+            pnb__buf_reset(&back);
+        }
+        pnb__buf_reset(&text);
+    }
+    static const struct {
+        const char *text;
+        size_t bad;
+    } wrong[] = {{"AA A", 2}, {"AAAA-AAA", 4}, {"AAA_", 3}, {"A", 0}, {"AAAAA", 4}, {"A===", 1}};
+    for (size_t i = 0; i < PNB_COUNT(wrong); i++) {
+        pnb__buf out = {0};
+        size_t bad = 99;
+        assert_false(pnb__base64_decode(&out, wrong[i].text, strlen(wrong[i].text), &bad));
+        assert_int_equal(bad, wrong[i].bad);
+        pnb__buf_reset(&out);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -171,7 +204,7 @@ int main(void)
 #endif
         cmocka_unit_test(prefixes_and_suffixes), cmocka_unit_test(utf8_round_trip),
         cmocka_unit_test(utf8_known_sequences),  cmocka_unit_test(utf8_invalid_sequences),
-        cmocka_unit_test(utf8_whole_texts),
+        cmocka_unit_test(utf8_whole_texts),      cmocka_unit_test(base64_there_and_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

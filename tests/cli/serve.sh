@@ -6,7 +6,7 @@ source "$(dirname "$0")/common/serve.sh"
 make_small
 
 start_server -m model --tokenizer tok.json --preprocess model/preprocessor_config.json \
-    --alias small --max-body 1 --max-connections 50 --timeout 0.6 --allow-origin https://good.example
+    --alias small --max-batch 4 --batch-wait 1 --max-body 1 --max-connections 50 --timeout 0.6 --allow-origin https://good.example
 asks "health, models, metrics" <<'END'
 for path in ("/health", "/healthz", "/livez", "/readyz"):
     assert get(path) == {"status": "ok"}

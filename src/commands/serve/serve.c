@@ -10,10 +10,14 @@
 
 #include "commands/common/encode_use.h"
 #include "server/address.h"
+#include "server/batcher.h"
+#include "server/encoding.h"
 #include "server/listen.h"
 #include "server/routes.h"
 
-enum { N_WORKERS = 64, POLL_MS = 100 };
+/* A worker waits while its inputs are encoded, so a full batch takes as many of them, and the next
+ * one is prepared meanwhile. */
+enum { MIN_WORKERS = 16, POLL_MS = 100 };
 
 /* Elsewhere than on this machine everybody could ask, so a key is wanted there. */
 static pnb_status check_reach(pnb__app *app, const pnb__serve_opts *opts, pnb__server *s)
@@ -70,13 +74,38 @@ static void wait_for_signal(pnb__app *app)
         nanosleep(&pause, NULL); /* which the signal cuts short */
 }
 
-static pnb_status load_and_serve(pnb__app *app, const pnb__serve_opts *opts, pnb__server *s,
-                                 pnb_encoder *encoder)
+/* The sides that the model has. */
+static pnb_status open_encoder(pnb__app *app, const pnb__serve_opts *opts, pnb_encoder *e)
 {
-    pnb_status status = pnb__encoder_open_named(encoder, app, opts->model, &opts->parts);
+    pnb_encoder_opts parts = {0};
+    pnb_status status = pnb__encoder_open_named(e, app, opts->model, &parts);
     if (status != PNB_OK)
         return status;
-    s->encoder = encoder;
+    parts = opts->parts;
+    parts.sides = (e->info->vision.present ? PNB_ENCODE_IMAGES : 0) |
+                  (e->info->text.present ? PNB_ENCODE_TEXTS : 0);
+    status = pnb__encoder_add(e, e->dir, &parts, &app->err);
+    if (status == PNB_OK && e->assumed[0] != '\0')
+        pnb__warn(app, "%s: %s", e->dir, e->assumed);
+    if (status == PNB_OK && e->assumed_texts[0] != '\0')
+        pnb__warn(app, "%s: %s", e->dir, e->assumed_texts);
+    return status;
+}
+
+static pnb_status load_and_serve(pnb__app *app, const pnb__serve_opts *opts, pnb__server *s)
+{
+    const pnb__batcher_opts batches = {.encode = pnb__server_encode_batch,
+                                       .user = s,
+                                       .max_batch = opts->max_batch,
+                                       .wait_s = opts->batch_wait_ms / 1000,
+                                       .waited = pnb__server_waited};
+    pnb_status status = open_encoder(app, opts, s->encoder);
+    if (status == PNB_OK)
+        status = pnb_image_budget_create(&s->budget, app->common.max_image_pixels, &app->err);
+    if (status == PNB_OK)
+        status = pnb__batcher_start(&s->batcher, &batches, &app->err);
+    if (status != PNB_OK)
+        return status;
     pnb__server_open(s);
     pnb__say(app, "serving %s", s->name);
     wait_for_signal(app);
@@ -90,7 +119,7 @@ pnb_status pnb__serve_run(pnb__app *app, void *args, pnb__result *r)
     const pnb__serve_opts *opts = args;
     const pnb__listen_opts where = {.host = opts->host,
                                     .port = opts->port,
-                                    .n_workers = N_WORKERS,
+                                    .n_workers = PNB_MAX(2 * opts->max_batch, (size_t)MIN_WORKERS),
                                     .max_queue = opts->max_queue,
                                     .max_connections = opts->max_connections,
                                     .timeout_s = opts->timeout_s};
@@ -101,12 +130,15 @@ pnb_status pnb__serve_run(pnb__app *app, void *args, pnb__result *r)
     pnb_status status;
     (void)r;
     PNB_TRY(pnb__server_init(&s, pnb__n_routes, &app->err));
+    s.encoder = &encoder;
     PNB_TRY(settle(app, opts, &s));
     PNB_TRY(pnb__listen(&listener, &s, &where, &port, &app->err));
     PNB_TRY(announce(app, opts, port));
-    status = load_and_serve(app, opts, &s, &encoder);
+    status = load_and_serve(app, opts, &s);
 done:
     pnb__listen_end(listener, opts->timeout_s);
+    pnb__batcher_free(s.batcher);
+    pnb_image_budget_free(s.budget);
     pnb__encoder_reset(&encoder);
     pnb__server_reset(&s);
     return status;

@@ -13,8 +13,8 @@ typedef struct pnb__serve_opts {
     pnb__text_list origins; /* of other sites */
     int port;
     bool without_key; /* listen elsewhere than on this machine without one */
-    size_t max_body_mb, max_queue, max_connections;
-    double rate, timeout_s;
+    size_t max_body_mb, max_queue, max_connections, max_batch;
+    double rate, timeout_s, batch_wait_ms;
 } pnb__serve_opts;
 
 /* Listens, loads, answers until Ctrl-C or SIGTERM, answers what was asked until then.

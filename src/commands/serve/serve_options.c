@@ -11,6 +11,12 @@ static const pnb__option options[] = {
     PNB__ROW_TEXT("alias", AT(alias), "NAME",
                   "Name of the model in requests and replies; by default that of its folder"),
     PNB__MODEL_PARTS_ROWS(AT(parts.tokenizer), AT(parts.preprocess)),
+    PNB__ROW_INT("max-batch", AT(max_batch), "N", "Inputs of all requests encoded together at most",
+                 PNB__RANGE(1, 4096), .fallback = "32"),
+    PNB__ROW_REAL("batch-wait", AT(batch_wait_ms), "MS",
+                  "Longest that an input waits for those of requests that are being prepared; a "
+                  "request that comes alone waits for nobody",
+                  PNB__RANGE(0, 10000), .fallback = "5"),
     PNB__ROW_TEXT("host", AT(host), "HOST", "Name or address to listen at", .fallback = "127.0.0.1",
                   .group = "Who may ask"),
     PNB__ROW_INT("port", AT(port), "N", "Port to listen at; 0 is any free one, which is printed",

@@ -13,6 +13,7 @@ start_server() {
     printf '%s\t' serve "$@" >>"$work/.calls"
     echo >>"$work/.calls"
     : >served
+    : >server.log # those of an earlier server
     "$PENUMBRA" serve "$@" --port 0 >served 2>server.log </dev/null &
     server=$!
     for ((tries = 0; tries < 600; tries++)); do
@@ -29,6 +30,11 @@ start_server() {
 # stop_server: SIGTERM ends it, with status 0.
 stop_server() {
     kill -TERM "$server"
+    await_end
+}
+
+# await_end: the same for one that was told to end already.
+await_end() {
     wait "$server"
     status=$?
     server=
