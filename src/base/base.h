@@ -269,7 +269,7 @@ typedef struct pnb__sha256 {
     uint32_t h[8];
     uint64_t n_bytes;
     unsigned char tail[64];
-    bool plain; /* set after init: keep to plain C, so that tests cover it on any machine */
+    bool plain; /* no instructions for it; set after init by tests, which cover C on any machine */
 } pnb__sha256;
 void pnb__sha256_init(pnb__sha256 *s);
 void pnb__sha256_update(pnb__sha256 *s, const void *data, size_t n);

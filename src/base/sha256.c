@@ -120,12 +120,17 @@ compress_blocks_sha(uint32_t state[8], const unsigned char *data, size_t n_block
     _mm_storeu_si128((__m128i *)(void *)state, _mm_blend_epi16(feba, dchg, 0xF0));
     _mm_storeu_si128((__m128i *)(void *)(state + 4), _mm_alignr_epi8(dchg, feba, 8));
 }
+#else
+static bool has_sha_instructions(void)
+{
+    return false;
+}
 #endif
 
 static void compress_blocks(pnb__sha256 *s, const unsigned char *data, size_t n_blocks)
 {
 #if defined(__x86_64__)
-    if (!s->plain && has_sha_instructions()) {
+    if (!s->plain) {
         compress_blocks_sha(s->h, data, n_blocks);
         return;
     }
@@ -140,7 +145,7 @@ void pnb__sha256_init(pnb__sha256 *s)
                                         0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
     memcpy(s->h, initial, sizeof initial);
     s->n_bytes = 0;
-    s->plain = false;
+    s->plain = !has_sha_instructions(); /* asked once a hash: virtual machines trap the question */
     memset(s->tail, 0, sizeof s->tail);
 }
 

@@ -90,11 +90,9 @@ pnb_status pnb__store_need_writer(pnb_store *store, bool *began, pnb_error *err)
 
 /* ---- what is new in a batch ---- */
 
-/* The hash that stands for a row whose input is not at hand. */
-static void hash_row(const pnb_embeddings *set, size_t row, char hex[65])
+/* What stands for a row whose input is not at hand; `hash` is a fresh one. */
+static void hash_row(pnb__sha256 hash, const pnb_embeddings *set, size_t row, char hex[65])
 {
-    pnb__sha256 hash;
-    pnb__sha256_init(&hash);
     if (set->ids != NULL && set->ids[row] != NULL)
         pnb__sha256_update(&hash, set->ids[row], strlen(set->ids[row]) + 1);
     for (int i = 0; i < PNB__N_EMBEDDING_ARRAYS; i++) {
@@ -124,10 +122,12 @@ static bool is_hash(const char *text)
 static pnb_status find_hashes(news *found, pnb_error *err)
 {
     const pnb_store_batch *batch = found->batch;
+    pnb__sha256 fresh;
     pnb_status status = PNB_ALLOC(found->sha256, batch->set->n, err);
+    pnb__sha256_init(&fresh);
     for (size_t i = 0; status == PNB_OK && i < batch->set->n; i++) {
         if (batch->sha256 == NULL)
-            hash_row(batch->set, i, found->sha256[i]);
+            hash_row(fresh, batch->set, i, found->sha256[i]);
         else if (!is_hash(batch->sha256[i]))
             status =
                 pnb__fail(err, PNB_ARG, "row %zu: \"%.64s\" is no SHA-256", i, batch->sha256[i]);

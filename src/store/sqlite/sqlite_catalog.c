@@ -67,6 +67,18 @@ pnb_status pnb__sqlite_prepare(const pnb__sqlite *s, const char *sql, sqlite3_st
     return code == SQLITE_OK ? PNB_OK : pnb__sqlite_fail(s, code, err);
 }
 
+pnb_status pnb__sqlite_kept(pnb__sqlite *s, int which, const char *sql, sqlite3_stmt **out,
+                            pnb_error *err)
+{
+    pnb_status status = PNB_OK;
+    if (s->kept[which] == NULL)
+        status = pnb__sqlite_prepare(s, sql, &s->kept[which], err);
+    if (s->kept[which] != NULL)
+        sqlite3_reset(s->kept[which]);
+    *out = s->kept[which];
+    return status;
+}
+
 pnb_status pnb__sqlite_step(const pnb__sqlite *s, sqlite3_stmt *statement, bool *more,
                             pnb_error *err)
 {
@@ -253,24 +265,12 @@ static pnb_status drop_shard(void *self, int64_t first, pnb_error *err)
     return pnb__sqlite_change(self, NULL, err, "DELETE FROM shard WHERE first = ?", "i", first);
 }
 
-/* A statement that adding repeats, ready for new values. */
-static pnb_status kept(pnb__sqlite *s, int which, const char *sql, sqlite3_stmt **out,
-                       pnb_error *err)
-{
-    pnb_status status = PNB_OK;
-    if (s->kept[which] == NULL)
-        status = pnb__sqlite_prepare(s, sql, &s->kept[which], err);
-    if (s->kept[which] != NULL)
-        sqlite3_reset(s->kept[which]);
-    *out = s->kept[which];
-    return status;
-}
-
 static pnb_status add_tags(pnb__sqlite *s, const pnb_store_row *row, pnb_error *err)
 {
     sqlite3_stmt *add = NULL;
     bool more;
-    pnb_status status = kept(s, PNB__ADD_TAG, "INSERT OR IGNORE INTO tag VALUES(?, ?)", &add, err);
+    pnb_status status =
+        pnb__sqlite_kept(s, PNB__ADD_TAG, "INSERT OR IGNORE INTO tag VALUES(?, ?)", &add, err);
     for (const char *tag = row->tags; tag != NULL && *tag != '\0' && status == PNB_OK;) {
         size_t n = strcspn(tag, "\n");
         int code = sqlite3_bind_text(add, 1, tag, (int)n, SQLITE_STATIC);
@@ -290,10 +290,11 @@ static pnb_status add_row(void *self, const pnb_store_row *row, pnb_error *err)
     sqlite3_stmt *add = NULL;
     bool more;
     const char *const texts[] = {row->id, row->sha256, row->path, row->caption, row->extra};
-    pnb_status status = kept(s, PNB__ADD_ROW,
-                             "INSERT INTO row(id, sha256, path, caption, extra, number, time, "
-                             "added, uncertainty) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                             &add, err);
+    pnb_status status =
+        pnb__sqlite_kept(s, PNB__ADD_ROW,
+                         "INSERT INTO row(id, sha256, path, caption, extra, number, time, "
+                         "added, uncertainty) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                         &add, err);
     if (status != PNB_OK)
         return status;
     int code = SQLITE_OK, at = 1;
@@ -325,20 +326,22 @@ done:
     return status;
 }
 
-static pnb_status take_number(void *user, const pnb_store_row *row, pnb_error *err)
-{
-    (void)err;
-    *(int64_t *)user = row->number;
-    return PNB_OK;
-}
-
 static pnb_status remove_id(void *self, const char *id, size_t *n, pnb_error *err)
 {
-    int64_t number = -1;
+    pnb__sqlite *s = self;
+    sqlite3_stmt *find = NULL;
+    bool is_there = false;
     *n = 0;
-    pnb_status status = pnb__sqlite_row(self, id, 0, take_number, &number, err);
-    return status == PNB_OK && number >= 0 ? remove_range(self, number, number + 1, n, err)
-                                           : status;
+    pnb_status status =
+        pnb__sqlite_kept(s, PNB__NUMBER_OF, "SELECT number FROM row WHERE id = ?", &find, err);
+    if (status != PNB_OK)
+        return status;
+    int code = sqlite3_bind_text(find, 1, id, -1, SQLITE_STATIC);
+    status = code == SQLITE_OK ? pnb__sqlite_step(s, find, &is_there, err)
+                               : pnb__sqlite_fail(s, code, err);
+    int64_t number = is_there ? sqlite3_column_int64(find, 0) : 0;
+    sqlite3_reset(find);
+    return is_there ? remove_range(s, number, number + 1, n, err) : status;
 }
 
 static pnb_status forget(void *self, int64_t first, int64_t end, pnb_error *err)

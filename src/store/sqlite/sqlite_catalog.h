@@ -7,7 +7,7 @@
 #include "store/catalog.h"
 
 /* Statements that adding a row repeats; kept while the connection lives. */
-enum { PNB__ADD_ROW, PNB__ADD_TAG, PNB__N_KEPT };
+enum { PNB__ADD_ROW, PNB__ADD_TAG, PNB__KNOWS, PNB__NUMBER_OF, PNB__N_KEPT };
 
 typedef struct pnb__sqlite {
     sqlite3 *db;
@@ -21,6 +21,9 @@ pnb_status pnb__sqlite_fail(const pnb__sqlite *s, int code, pnb_error *err);
 pnb_status pnb__sqlite_run(const pnb__sqlite *s, const char *sql, pnb_error *err);
 pnb_status pnb__sqlite_prepare(const pnb__sqlite *s, const char *sql, sqlite3_stmt **out,
                                pnb_error *err);
+/* One of those, ready for new values; whoever has stepped it resets it. */
+pnb_status pnb__sqlite_kept(pnb__sqlite *s, int which, const char *sql, sqlite3_stmt **out,
+                            pnb_error *err);
 /* One row more; *more is false at the end. */
 pnb_status pnb__sqlite_step(const pnb__sqlite *s, sqlite3_stmt *statement, bool *more,
                             pnb_error *err);

@@ -70,15 +70,15 @@ pnb_status pnb__sqlite_generation(void *self, int64_t *out, pnb_error *err)
 
 pnb_status pnb__sqlite_knows(void *self, const char *sha256, bool *out, pnb_error *err)
 {
-    const pnb__sqlite *s = self;
+    pnb__sqlite *s = self;
     sqlite3_stmt *find = NULL;
     pnb_status status;
     *out = false;
-    PNB_TRY(pnb__sqlite_prepare(s, "SELECT 1 FROM row WHERE sha256 = ?", &find, err));
+    PNB_TRY(pnb__sqlite_kept(s, PNB__KNOWS, "SELECT 1 FROM row WHERE sha256 = ?", &find, err));
     PNB_TRY(bind_text(s, find, 1, sha256, err));
     status = pnb__sqlite_step(s, find, out, err);
 done:
-    sqlite3_finalize(find);
+    sqlite3_reset(find);
     return status;
 }
 
