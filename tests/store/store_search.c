@@ -40,9 +40,24 @@ static void assert_finds_the_same(pnb_store *store, const pnb_ctx *ctx, pnb_meas
     pnb_embeddings_free(queries);
 }
 
+/* ROWS rows in four shards, each too small beside the one before to be joined with it. */
+static pnb_store *in_four_shards(scratch *s)
+{
+    static const size_t sizes[] = {400, 150, 40, 10};
+    pnb_store *store = filled(s, 0, 1);
+    pnb_store_about about;
+    pnb_error err = PNB_ERROR_INIT;
+    for (size_t i = 0, at = 0; i < PNB_COUNT(sizes); at += sizes[i++])
+        add_rows(store, at, sizes[i]);
+    assert_ok(pnb_store_describe(store, &about, &err), &err);
+    assert_int_equal(about.n_shards, PNB_COUNT(sizes));
+    assert_int_equal(about.n_rows, ROWS);
+    return store;
+}
+
 static void one_set_and_many_shards(void **state)
 {
-    pnb_store *store = filled(*state, ROWS, 130);
+    pnb_store *store = in_four_shards(*state);
     pnb_store_filter filter = pnb_store_filter_default();
     pnb_ctx *ctx = NULL;
     pnb_ctx_opts opts = pnb_ctx_opts_default();
