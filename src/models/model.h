@@ -91,6 +91,12 @@ pnb_status pnb__model_check_vocabulary(const pnb_model *m, size_t n_ids, pnb_err
 const pnb_ctx *pnb__model_ctx(const pnb_model *m);
 pnb__real pnb__model_real(const pnb_model *m);
 
+/* ---- quantize_model.c ---- */
+
+/* What pnb_model_quantize refuses, asked before. Errors  its ARG and UNSUPPORTED */
+pnb_status pnb__model_can_quantize(const pnb_model *m, pnb_model_store to, int activation_bits,
+                                   pnb_error *err);
+
 /* ---- precision.c ---- */
 
 /* The blocks' matrices are those that a graph rounds by pnb__graph_round_products.

@@ -47,9 +47,10 @@ static bool has_blocks(const pnb__weights *w)
 
 /* 16 bits change values and need memory of their own; 8 bits make theirs. Planned towers read what
  * is gone, so they are planned again. */
-pnb_status pnb_model_quantize(pnb_model *m, pnb_model_store to, int activation_bits, pnb_error *err)
+pnb_status pnb__model_can_quantize(const pnb_model *m, pnb_model_store to, int activation_bits,
+                                   pnb_error *err)
 {
-    pnb__weights *w = &m->weights;
+    const pnb__weights *w = &m->weights;
     if ((to != PNB_STORE_INT8 && to != PNB_STORE_BF16 && to != PNB_STORE_F16) ||
         (to == PNB_STORE_INT8 && activation_bits != 7 && activation_bits != 8))
         return pnb__fail(err, PNB_ARG,
@@ -66,7 +67,16 @@ pnb_status pnb_model_quantize(pnb_model *m, pnb_model_store to, int activation_b
         return pnb__fail(err, PNB_UNSUPPORTED,
                          "nothing of this model can be made small: only the matrices of "
                          "transformer blocks are, and it has none");
-    pnb_status status = to == PNB_STORE_INT8 ? PNB_OK : pnb__weights_make_owned(w, err);
+    return PNB_OK;
+}
+
+pnb_status pnb_model_quantize(pnb_model *m, pnb_model_store to, int activation_bits, pnb_error *err)
+{
+    pnb__weights *w = &m->weights;
+    pnb_status status = pnb__model_can_quantize(m, to, activation_bits, err);
+    if (status != PNB_OK)
+        return status;
+    status = to == PNB_STORE_INT8 ? PNB_OK : pnb__weights_make_owned(w, err);
     if (status != PNB_OK)
         return status;
     w->half = to == PNB_STORE_BF16 ? PNB_BF16 : to == PNB_STORE_F16 ? PNB_F16 : PNB_F32;

@@ -19,6 +19,17 @@ prints '"weights": "int8, activations in 7 bits"'
 prints '"mean_cosine"'
 prints '"uncertainty_rank_correlation"'
 prints '"top1_agreement"'
+check "every way to embed both sides, with its time; bf16 is nearer to floats than bytes" python3 - <<'PY'
+import json
+rows = json.load(open("out"))["ways"]
+assert len(rows) == 6, rows
+for side in ("images", "texts"):
+    floats, halves, small = [r for r in rows if r["side"] == side]
+    assert [r["way"] for r in (floats, halves, small)] == \
+        ["precision fp32", "precision bf16", "int8, activations in 7 bits"], rows
+    assert floats["mean_cosine"] == 1 and 1 > halves["mean_cosine"] > small["mean_cosine"], rows
+    assert halves["mean_cosine"] > 0.9999 and all(r["seconds"] > 0 for r in (floats, halves, small))
+PY
 want 0 info small
 prints "int8, activations in 7 bits"
 prints "mean_cosine"

@@ -6,8 +6,9 @@
  *            models that have one
  *   top1     share of inputs whose nearest item is the same: among the other kind (the caption of a
  *            picture) when both kinds are given, else among the other inputs of its own kind
- * A set is embedded twice and held in memory, so it is meant to be hundreds of inputs, not
- * millions. */
+ * The same figures are shown of `--precision bf16`, which needs no model of its own, and the
+ * seconds of each. A set is embedded three times and held in memory, so it is meant to be hundreds
+ * of inputs, not millions. */
 #include "commands/quantize/quantize.h"
 
 #include <math.h>
@@ -16,6 +17,7 @@
 #include "base/base.h"
 #include "commands/common/encode_use.h"
 #include "encode/model_files.h"
+#include "models/model.h"
 #include "penumbra/prob.h"
 #include "penumbra/search.h"
 #include "penumbra/statistics.h"
@@ -30,20 +32,35 @@ typedef struct figures {
     double cosine, least_cosine, rank, top1;
 } figures;
 
+/* The calibration set embedded in one way. */
+typedef struct pass {
+    pnb_embeddings *sets[N_KINDS];
+    double seconds[N_KINDS]; /* reading the inputs too */
+} pass;
+
 typedef struct comparison {
-    pnb_embeddings *before[N_KINDS], *after[N_KINDS];
+    const pass *before, *after;
     figures found[N_KINDS];
 } comparison;
 
-static pnb_status embed_both(pnb__app *app, pnb_encoder *e, const pnb__quantize_opts *o,
-                             pnb_embeddings *sets[N_KINDS])
+static pnb_status embed_both(pnb__app *app, pnb_encoder *e, const pnb__quantize_opts *o, pass *to)
 {
     pnb_status status = PNB_OK;
+    double start = pnb__now_s();
     if (o->images != NULL)
-        status = pnb__embed_images(app, e, o->images, false, &sets[IMAGES]);
+        status = pnb__embed_images(app, e, o->images, false, &to->sets[IMAGES]);
+    double middle = pnb__now_s();
     if (status == PNB_OK && o->texts != NULL)
-        status = pnb__embed_texts(app, e, o->texts, &sets[TEXTS]);
+        status = pnb__embed_texts(app, e, o->texts, &to->sets[TEXTS]);
+    to->seconds[IMAGES] = middle - start;
+    to->seconds[TEXTS] = pnb__now_s() - middle;
     return status;
+}
+
+static void free_pass(pass *p)
+{
+    for (int kind = 0; kind < N_KINDS; kind++)
+        pnb_embeddings_free(p->sets[kind]);
 }
 
 /* ---- figures ---- */
@@ -93,7 +110,7 @@ static int64_t nearest(const pnb_hits *hits, size_t query, bool among_itself)
 static pnb_status compare_nearest(const pnb_ctx *ctx, const comparison *c, int kind, figures *f,
                                   pnb_error *err)
 {
-    int other = c->before[1 - kind] != NULL ? 1 - kind : kind;
+    int other = c->before->sets[1 - kind] != NULL ? 1 - kind : kind;
     pnb_search_opts opts = pnb_search_opts_default();
     pnb_view query[2] = {0}, gallery[2] = {0};
     pnb_hits hits[2] = {{0}, {0}};
@@ -101,8 +118,9 @@ static pnb_status compare_nearest(const pnb_ctx *ctx, const comparison *c, int k
     opts.measure = PNB_MEASURE_MEAN;
     opts.k = 2;
     for (int i = 0; i < 2 && status == PNB_OK; i++) {
-        PNB_TRY(pnb_view_init(&query[i], i ? c->after[kind] : c->before[kind], err));
-        PNB_TRY(pnb_view_init(&gallery[i], i ? c->after[other] : c->before[other], err));
+        PNB_TRY(pnb_view_init(&query[i], i ? c->after->sets[kind] : c->before->sets[kind], err));
+        PNB_TRY(
+            pnb_view_init(&gallery[i], i ? c->after->sets[other] : c->before->sets[other], err));
         PNB_TRY(pnb_search(ctx, &query[i].rows, &gallery[i].rows, &opts, &hits[i], err));
     }
     size_t n_same = 0;
@@ -123,13 +141,14 @@ static pnb_status compare_kind(const pnb_ctx *ctx, comparison *c, int kind, pnb_
     figures *f = &c->found[kind];
     pnb_view a = {0}, b = {0};
     pnb_status status = PNB_OK;
-    if (c->before[kind] == NULL)
+    const pnb_embeddings *before = c->before->sets[kind], *after = c->after->sets[kind];
+    if (before == NULL)
         return PNB_OK;
-    f->n = c->before[kind]->n;
-    PNB_TRY(pnb_view_init(&a, c->before[kind], err));
-    PNB_TRY(pnb_view_init(&b, c->after[kind], err));
+    f->n = before->n;
+    PNB_TRY(pnb_view_init(&a, before, err));
+    PNB_TRY(pnb_view_init(&b, after, err));
     PNB_TRY(compare_cosines(&a.rows, &b.rows, f, err));
-    PNB_TRY(compare_ranks(c->before[kind], c->after[kind], f, err));
+    PNB_TRY(compare_ranks(before, after, f, err));
     status = compare_nearest(ctx, c, kind, f, err);
 done:
     pnb_view_reset(&a);
@@ -151,6 +170,40 @@ static void report(const comparison *c, pnb__result *r)
                          f->rank, 5);
         pnb__result_real(r, "top1_agreement", "same nearest item", f->top1, 4);
         pnb__result_end(r);
+    }
+}
+
+/* How the set can be embedded, each beside floats. */
+static void put_way(pnb__result *r, int kind, const char *way, const figures *f, double seconds)
+{
+    pnb__result_cell_text(r, kind_keys[kind]);
+    pnb__result_cell_text(r, way);
+    pnb__result_cell_real(r, f->cosine, 6);
+    pnb__result_cell_real(r, f->least_cosine, 6);
+    pnb__result_cell_real(r, f->rank, 5);
+    pnb__result_cell_real(r, f->top1, 4);
+    pnb__result_cell_real(r, seconds, 3);
+}
+
+static void report_ways(const comparison *halves, const comparison *small, const char *to,
+                        pnb__result *r)
+{
+    static const pnb__column columns[] = {{"side", "side"},
+                                          {"way", "way"},
+                                          {"mean_cosine", "mean cosine"},
+                                          {"least_cosine", "least"},
+                                          {"uncertainty_rank_correlation", "rank of unc."},
+                                          {"top1_agreement", "same nearest"},
+                                          {"seconds", "seconds"}};
+    const figures itself = {.cosine = 1, .least_cosine = 1, .rank = 1, .top1 = 1};
+    pnb__result_table(r, "ways", "ways to embed the set, beside floats", columns,
+                      PNB_COUNT(columns));
+    for (int kind = 0; kind < N_KINDS; kind++) {
+        if (small->found[kind].n == 0)
+            continue;
+        put_way(r, kind, "precision fp32", &itself, small->before->seconds[kind]);
+        put_way(r, kind, "precision bf16", &halves->found[kind], halves->after->seconds[kind]);
+        put_way(r, kind, to, &small->found[kind], small->after->seconds[kind]);
     }
 }
 
@@ -224,18 +277,41 @@ static pnb_status write_model(const pnb_encoder *e, const comparison *c,
     return status;
 }
 
-static void free_comparison(comparison *c)
+static pnb_status compare(const pnb_ctx *ctx, const pass *before, const pass *after,
+                          comparison *out, pnb_error *err)
 {
-    for (int kind = 0; kind < N_KINDS; kind++) {
-        pnb_embeddings_free(c->before[kind]);
-        pnb_embeddings_free(c->after[kind]);
-    }
+    pnb_status status = PNB_OK;
+    *out = (comparison){.before = before, .after = after};
+    for (int kind = 0; kind < N_KINDS && status == PNB_OK; kind++)
+        status = compare_kind(ctx, out, kind, err);
+    return status;
+}
+
+/* The set with the model as it is, in bf16, and with the small weights, which the model then has.
+ */
+static pnb_status embed_in_every_way(pnb__app *app, pnb_encoder *e, const pnb__quantize_opts *o,
+                                     pass *floats, pass *halves, pass *small)
+{
+    pnb_error *err = &app->err;
+    pnb_status status;
+    pnb__say(app, "embedding the calibration set with the model as it is");
+    PNB_TRY(embed_both(app, e, o, floats));
+    PNB_TRY(pnb_model_set_precision(e->model, PNB_PRECISION_BF16, err));
+    pnb__say(app, "embedding it in bf16");
+    PNB_TRY(embed_both(app, e, o, halves));
+    PNB_TRY(pnb_model_set_precision(e->model, PNB_PRECISION_FP32, err));
+    PNB_TRY(pnb_model_quantize(e->model, o->to, o->activation_bits, err));
+    pnb__say(app, "embedding it with the small weights");
+    status = embed_both(app, e, o, small);
+done:
+    return status;
 }
 
 pnb_status pnb__quantize_run(pnb__app *app, const pnb__quantize_opts *o, pnb__result *r)
 {
     pnb_encoder e = {0};
-    comparison c = {0};
+    pass floats = {{0}, {0}}, halves = {{0}, {0}}, small = {{0}, {0}};
+    comparison in_bf16, c;
     pnb_encoder_opts parts = o->parts;
     pnb_error *err = &app->err;
     pnb_status status = PNB_OK;
@@ -245,14 +321,11 @@ pnb_status pnb__quantize_run(pnb__app *app, const pnb__quantize_opts *o, pnb__re
         return pnb__fail(err, PNB_EXISTS, "%s holds a model already; give another --out", o->out);
     PNB_TRY(pnb__encoder_open_named(&e, app, o->model, &parts));
     PNB_TRY(pnb__encoder_need_plain(&e, "quantize", err));
-    pnb__say(app, "embedding the calibration set with the model as it is");
-    PNB_TRY(embed_both(app, &e, o, c.before));
+    PNB_TRY(pnb__model_can_quantize(e.model, o->to, o->activation_bits, err));
     size_t bytes_before = e.info->weight_bytes;
-    PNB_TRY(pnb_model_quantize(e.model, o->to, o->activation_bits, err));
-    pnb__say(app, "embedding it with the small weights");
-    PNB_TRY(embed_both(app, &e, o, c.after));
-    for (int kind = 0; kind < N_KINDS; kind++)
-        PNB_TRY(compare_kind(app->ctx, &c, kind, err));
+    PNB_TRY(embed_in_every_way(app, &e, o, &floats, &halves, &small));
+    PNB_TRY(compare(app->ctx, &floats, &halves, &in_bf16, err));
+    PNB_TRY(compare(app->ctx, &floats, &small, &c, err));
     PNB_TRY(check_limits(&c, o, err));
     PNB_TRY(write_model(&e, &c, o, err));
     pnb__result_text(r, "out", "written", o->out);
@@ -260,8 +333,11 @@ pnb_status pnb__quantize_run(pnb__app *app, const pnb__quantize_opts *o, pnb__re
     pnb__result_int(r, "bytes_before", "bytes before", (int64_t)bytes_before);
     pnb__result_int(r, "bytes", "bytes of weights", (int64_t)e.info->weight_bytes);
     report(&c, r);
+    report_ways(&in_bf16, &c, e.info->weights_stored, r);
 done:
-    free_comparison(&c);
+    free_pass(&floats);
+    free_pass(&halves);
+    free_pass(&small);
     pnb__encoder_reset(&e);
     return status;
 }
