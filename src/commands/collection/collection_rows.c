@@ -81,7 +81,7 @@ pnb_status pnb__collection_info(pnb__app *app, void *args, pnb__result *r)
 
 /* ---- list ---- */
 
-/* Tags as a list in JSON; in text with commas between. */
+/* Tags in one word, with commas between. */
 static void put_tags(const pnb_store_row *row, char text[200])
 {
     snprintf(text, 200, "%s", row->tags != NULL ? row->tags : "");
