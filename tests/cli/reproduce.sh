@@ -61,6 +61,18 @@ sed -i 's/"program": "[^"]*"/"program": "penumbra of yesterday"/' t1/results/pcm
 want 0 reproduce pcme-table1 "${small[@]}" --seeds 2 --out t1 --json
 says "1 results were made by another program and are made again"
 
+# one of its models: the other's rows wait for it
+want 0 reproduce pcme-table1 "${small[@]}" --seeds 1 --only mu_only --out one --json
+says "1 stages with their seeds to go"
+check "one model is made and stands alone" python3 - <<'PY'
+import json, os
+assert os.listdir("one/results") == ["mu_only-0.json"], os.listdir("one/results")
+assert {f["row"] for f in json.load(open("out"))["figures"] if f["source"] == "here"} == {"mu_only"}
+PY
+want 1 reproduce pcme-table1 "${small[@]}" --only vse --out e0
+says "pcme-table1: --only names what is not among mu_only, pcme"
+check "and a wrong name leaves no folder behind" test ! -e e0
+
 # folders of others
 want 1 reproduce pcme-table1 --n 61 --max-steps 2 --batch-size 8 --out t1
 says "its --n is 60, not 61"
