@@ -116,9 +116,10 @@ static pnb_status check_fields(const pnb__field *fields, size_t n, json_t *body,
         const json_t *value = pnb__field_of(body, fields[i].name);
         if (value != NULL)
             status = check_value(&fields[i], value, err);
-        else if (fields[i].required)
-            status = pnb__fail(err, PNB_FORMAT, "'%s' is missing", fields[i].name);
     }
+    for (size_t i = 0; i < n && status == PNB_OK; i++)
+        if (fields[i].required && pnb__field_of(body, fields[i].name) == NULL)
+            status = pnb__fail(err, PNB_FORMAT, "'%s' is missing", fields[i].name);
     return status;
 }
 

@@ -30,13 +30,21 @@ extern const size_t pnb__n_routes;
 
 /* X(name): pnb__route_<name> of route_<topic>.c. */
 #define PNB__ROUTE_LIST(X)                                                                         \
+    X(embeddings)                                                                                  \
+    X(search)                                                                                      \
+    X(classify)                                                                                    \
+    X(similarity)                                                                                  \
+    X(inclusion)                                                                                   \
+    X(models)                                                                                      \
     X(health)                                                                                      \
     X(healthz)                                                                                     \
     X(livez)                                                                                       \
     X(readyz)                                                                                      \
-    X(embeddings)                                                                                  \
-    X(models)                                                                                      \
-    X(metrics)
+    X(metrics)                                                                                     \
+    X(knn_service)                                                                                 \
+    X(indices_list)                                                                                \
+    X(metadata)                                                                                    \
+    X(openapi)
 
 #define PNB__ROUTE_DECLARE(name) extern const pnb__route pnb__route_##name;
 PNB__ROUTE_LIST(PNB__ROUTE_DECLARE)

@@ -4,11 +4,14 @@
  * changes afterwards. */
 #include "server/server.h"
 
+#include <math.h>
 #include <time.h>
 
 pnb_status pnb__server_init(pnb__server *s, size_t n_routes, pnb_error *err)
 {
-    *s = (pnb__server){.max_body_bytes = (size_t)32 << 20, .created_s = (int64_t)time(NULL)};
+    *s = (pnb__server){.max_body_bytes = (size_t)32 << 20,
+                       .created_s = (int64_t)time(NULL),
+                       .vague_above = {NAN, NAN}};
     atomic_init(&s->state, PNB__SERVER_LOADING);
     pnb__access_init(&s->access);
     return pnb__metrics_init(&s->metrics, n_routes, err);

@@ -6,6 +6,7 @@
 
 #include "encode/encoder.h"
 #include "server/access.h"
+#include "server/gallery.h"
 #include "server/metrics.h"
 
 typedef enum pnb__server_state {
@@ -25,7 +26,11 @@ typedef struct pnb__server {
     pnb_encoder *encoder;
     struct pnb__batcher *batcher; /* of the encoder */
     pnb_image_budget *budget;     /* of pictures that are decoded */
-    atomic_int state;             /* pnb__server_state */
+    const pnb__gallery *galleries;
+    size_t n_galleries;
+    double
+        vague_above[2]; /* uncertainty of a caption and of a picture as a query; NaN: not known */
+    atomic_int state;   /* pnb__server_state */
 } pnb__server;
 
 /* `n_routes` are counted apart. Errors  NOMEM. Release with pnb__server_reset, after a failure too.

@@ -5,7 +5,10 @@ source "$(dirname "$0")/common/lib.sh"
 source "$(dirname "$0")/common/serve.sh"
 make_small
 
-start_server -m model --tokenizer tok.json --preprocess model/preprocessor_config.json \
+want 0 embed -m model --images shapes/test -o i.safetensors -q
+want 0 embed -m model --texts shapes/test/captions.jsonl -o t.safetensors -q
+start_server -m model --images i.safetensors --texts t.safetensors --calibration none --vague-above 1 \
+    --tokenizer tok.json --preprocess model/preprocessor_config.json \
     --alias small --max-batch 4 --batch-wait 1 --max-body 1 --max-connections 50 --timeout 0.6 --allow-origin https://good.example
 asks "health, models, metrics" <<'END'
 for path in ("/health", "/healthz", "/livez", "/readyz"):

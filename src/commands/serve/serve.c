@@ -4,11 +4,13 @@
  * that ends it is an ordinary end: what was asked is answered and the exit status is 0. */
 #include "commands/serve/serve.h"
 
+#include <math.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "commands/common/encode_use.h"
+#include "commands/serve/set_gallery.h"
 #include "server/address.h"
 #include "server/batcher.h"
 #include "server/encoding.h"
@@ -92,26 +94,56 @@ static pnb_status open_encoder(pnb__app *app, const pnb__serve_opts *opts, pnb_e
     return status;
 }
 
-static pnb_status load_and_serve(pnb__app *app, const pnb__serve_opts *opts, pnb__server *s)
+/* What is searched. */
+typedef struct galleries {
+    pnb__set_gallery *set[2];
+    pnb__gallery list[2];
+} galleries;
+
+static pnb_status open_galleries(pnb__app *app, const pnb__serve_opts *opts, pnb__server *s,
+                                 galleries *g)
+{
+    const char *const paths[] = {opts->images, opts->texts};
+    static const char *const names[] = {"images", "texts"}, *const kinds[] = {"image", "text"};
+    pnb_status status = PNB_OK;
+    s->galleries = g->list;
+    s->vague_above[0] = s->vague_above[1] = opts->vague_above;
+    for (size_t i = 0; i < PNB_COUNT(paths); i++) {
+        if (paths[i] == NULL)
+            continue;
+        PNB_TRY(pnb__set_gallery_open(&g->set[i], app, s->encoder, paths[i], opts->calibration));
+        pnb__gallery *view = &g->list[s->n_galleries++];
+        *view = pnb__set_gallery_view(g->set[i], names[i]);
+        if (strcmp(view->modality, kinds[i]) != 0)
+            PNB_TRY(pnb__fail(&app->err, PNB_ARG, "%s holds %s embeddings; --%s wants those of %ss",
+                              paths[i], view->modality, names[i], kinds[i]));
+        if (isnan(opts->vague_above))
+            s->vague_above[i == 0] = pnb__set_gallery_quantile(g->set[i], 0.99, &app->err);
+    }
+done:
+    return status;
+}
+
+static pnb_status load_and_serve(pnb__app *app, const pnb__serve_opts *opts, pnb__server *s,
+                                 galleries *g)
 {
     const pnb__batcher_opts batches = {.encode = pnb__server_encode_batch,
                                        .user = s,
                                        .max_batch = opts->max_batch,
                                        .wait_s = opts->batch_wait_ms / 1000,
                                        .waited = pnb__server_waited};
-    pnb_status status = open_encoder(app, opts, s->encoder);
-    if (status == PNB_OK)
-        status = pnb_image_budget_create(&s->budget, app->common.max_image_pixels, &app->err);
-    if (status == PNB_OK)
-        status = pnb__batcher_start(&s->batcher, &batches, &app->err);
-    if (status != PNB_OK)
-        return status;
+    pnb_status status;
+    PNB_TRY(open_encoder(app, opts, s->encoder));
+    PNB_TRY(open_galleries(app, opts, s, g));
+    PNB_TRY(pnb_image_budget_create(&s->budget, app->common.max_image_pixels, &app->err));
+    PNB_TRY(pnb__batcher_start(&s->batcher, &batches, &app->err));
     pnb__server_open(s);
     pnb__say(app, "serving %s", s->name);
     wait_for_signal(app);
     pnb__say(app, "answering what was asked; a second signal ends it at once");
     pnb__server_drain(s);
-    return PNB_OK;
+done:
+    return status;
 }
 
 pnb_status pnb__serve_run(pnb__app *app, void *args, pnb__result *r)
@@ -125,6 +157,7 @@ pnb_status pnb__serve_run(pnb__app *app, void *args, pnb__result *r)
                                     .timeout_s = opts->timeout_s};
     pnb__listener *listener = NULL;
     pnb_encoder encoder = {0};
+    galleries g = {0};
     pnb__server s;
     int port = 0;
     pnb_status status;
@@ -134,11 +167,13 @@ pnb_status pnb__serve_run(pnb__app *app, void *args, pnb__result *r)
     PNB_TRY(settle(app, opts, &s));
     PNB_TRY(pnb__listen(&listener, &s, &where, &port, &app->err));
     PNB_TRY(announce(app, opts, port));
-    status = load_and_serve(app, opts, &s);
+    status = load_and_serve(app, opts, &s, &g);
 done:
     pnb__listen_end(listener, opts->timeout_s);
     pnb__batcher_free(s.batcher);
     pnb_image_budget_free(s.budget);
+    pnb__set_gallery_free(g.set[0]);
+    pnb__set_gallery_free(g.set[1]);
     pnb__encoder_reset(&encoder);
     pnb__server_reset(&s);
     return status;

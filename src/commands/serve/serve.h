@@ -9,6 +9,8 @@
 typedef struct pnb__serve_opts {
     const char *model, *alias;
     pnb_encoder_opts parts;
+    const char *images, *texts, *calibration; /* sets to search in; or NULL */
+    double vague_above;
     const char *host, *api_key_file;
     pnb__text_list origins; /* of other sites */
     int port;

@@ -1,0 +1,160 @@
+/* POST /v1/search: the nearest rows of what is served, and whether they are any good.
+ *
+ * "answer" is "none" where nothing reaches min_probability, and "hint" is "too_vague" where the
+ * query's own uncertainty lies above what the captions or pictures that are served have; narrower
+ * captions that lie inside the query are suggested then. */
+#include <math.h>
+#include <string.h>
+
+#include "server/encoding.h"
+#include "server/routes.h"
+#include "server/search_queries.h"
+#include "sets/settle.h"
+
+enum { MAX_K = 1000, N_SUGGESTIONS = 5 };
+
+static const pnb__field fields[] = {
+    PNB__VALUE("text", TEXT, "A caption to look for"),
+    PNB__VALUE("image", ANY, "A picture to look for, as data URL or base64",
+               .schema = "{\"oneOf\":[{\"type\":\"string\"},{\"type\":\"object\"}]}"),
+    PNB__VALUE("id", TEXT, "Id of a row, others like it are looked for"),
+    PNB__VALUE("vector", LIST, "An embedding of the model to look for",
+               .schema = "{\"type\":\"array\",\"items\":{\"type\":\"number\"}}"),
+    PNB__VALUE("log_var", LIST, "Its log-variances, where it has them",
+               .schema = "{\"type\":\"array\",\"items\":{\"type\":\"number\"}}"),
+    PNB__VALUE("vector_modality", TEXT, "What the vector was made of; text by default",
+               .choices = "text|image"),
+    PNB__VALUE("collection", TEXT, "What to search in; by default the first that is served"),
+    PNB__VALUE("k", INT, "Hits at most; 10 by default", .min = 1, .max = MAX_K),
+    PNB__VALUE("min_probability", REAL, "The list ends where p(match) falls below", .min = 0,
+               .max = 1),
+    PNB__VALUE("model", TEXT, "Name of the model, which must be the one that is served"),
+};
+
+/* ---- the query ---- */
+
+static pnb_status check_one(const json_t *body, pnb_error *err)
+{
+    static const char *const words[] = {"text", "image", "id", "vector"};
+    size_t n = 0;
+    for (size_t i = 0; i < PNB_COUNT(words); i++)
+        n += pnb__field_of(body, words[i]) != NULL;
+    if (n != 1)
+        return pnb__fail(err, PNB_FORMAT, "one of 'text', 'image', 'id', 'vector' is wanted");
+    if (pnb__field_of(body, "log_var") != NULL && pnb__field_of(body, "vector") == NULL)
+        return pnb__fail(err, PNB_FORMAT, "'log_var' is that of a 'vector'");
+    return PNB_OK;
+}
+
+static pnb_status find_query(pnb__server *s, const pnb__gallery *g, const pnb__http_request *q,
+                             const json_t *body, pnb__query_row *out, pnb_error *err)
+{
+    const json_t *vector = pnb__field_of(body, "vector");
+    const char *id = pnb__field_text(body, "id", NULL);
+    pnb_status status = check_one(body, err);
+    if (status != PNB_OK)
+        return status;
+    if (vector != NULL)
+        return pnb__query_of_vector(
+            s, vector, pnb__field_of(body, "log_var"),
+            strcmp(pnb__field_text(body, "vector_modality", "text"), "image") == 0, out, err);
+    if (id != NULL)
+        return pnb__query_of_id(g, id, out, err);
+    return pnb__query_of_input(s, q, pnb__field_of(body, "text"), pnb__field_of(body, "image"), out,
+                               err);
+}
+
+/* ---- the reply ---- */
+
+static void put_hits(const pnb__gallery *g, const pnb__found *found, size_t n, pnb__buf *b)
+{
+    pnb__buf_puts(b, ",\"hits\":[");
+    for (size_t i = 0; i < n; i++) {
+        pnb__buf_puts(b, i > 0 ? "," : "");
+        pnb__json_put(b, "{\"rank\":%zu,\"row\":%zu,\"score\":%f,\"p_match\":%f,\"uncertainty\":%f",
+                      i + 1, found[i].row, found[i].score, found[i].p_match, found[i].uncertainty);
+        pnb__buf_putc(b, ',');
+        g->calls->put_fields(g->self, found[i].row, b);
+        pnb__buf_putc(b, '}');
+    }
+    pnb__buf_putc(b, ']');
+}
+
+static pnb_status put_suggestions(pnb__server *s, const pnb__query_row *query, pnb__buf *b,
+                                  pnb_error *err)
+{
+    const pnb__gallery *g = pnb__gallery_of(s, NULL, "text");
+    pnb__found found[N_SUGGESTIONS];
+    size_t n = 0;
+    pnb_status status = PNB_OK;
+    if (g != NULL && g->calls->narrower != NULL)
+        status = g->calls->narrower(g->self, query->set, N_SUGGESTIONS, found, &n, err);
+    pnb__buf_puts(b, ",\"hint\":\"too_vague\",\"suggestions\":[");
+    for (size_t i = 0; i < n && status == PNB_OK; i++) {
+        const char *caption = g->calls->caption(g->self, found[i].row);
+        pnb__buf_puts(b, i > 0 ? "," : "");
+        pnb__json_append_string(b, caption != NULL ? caption : "");
+    }
+    pnb__buf_putc(b, ']');
+    return status;
+}
+
+static pnb_status uncertainty_of(const pnb__query_row *query, double *u, pnb_error *err)
+{
+    double *all = NULL;
+    pnb_status status = pnb__row_uncertainty(query->set, PNB__UNCERTAINTY_AUTO, &all, err);
+    *u = status == PNB_OK ? all[0] : NAN;
+    pnb__free(all);
+    return status;
+}
+
+static pnb_status answer(pnb__server *s, const pnb__gallery *g, const pnb__query_row *query,
+                         const json_t *body, pnb__buf *b, pnb_error *err)
+{
+    double u, least = pnb__field_real(body, "min_probability", NAN);
+    size_t k = PNB_MIN(pnb__field_size(body, "k", 10), g->n), n = 0;
+    const char *measure = "";
+    pnb__found *found = NULL;
+    pnb_status status;
+    PNB_TRY(uncertainty_of(query, &u, err));
+    PNB_TRY(PNB_ALLOC(found, k + 1, err));
+    PNB_TRY(pnb__server_search(s, g, query, k, found, &n, &measure, err));
+    PNB_TRY(pnb__cut_found(found, &n, least, err));
+    bool is_vague = u > s->vague_above[query->is_image];
+    pnb__json_put(b, "{\"object\":\"list\",\"model\":%s,\"collection\":%s,\"measure\":%s,", s->name,
+                  g->name, measure);
+    pnb__json_put(b, "\"query\":{\"uncertainty\":%f},\"answer\":%s", u, n > 0 ? "found" : "none");
+    if (is_vague)
+        PNB_TRY(put_suggestions(s, query, b, err));
+    put_hits(g, found, n, b);
+    pnb__buf_puts(b, "}\n");
+done:
+    pnb__free(found);
+    return status;
+}
+
+static pnb_status run(pnb__server *s, const pnb__http_request *q, const json_t *body,
+                      pnb__http_reply *r, pnb_error *err)
+{
+    pnb__query_row query = {0};
+    const pnb__gallery *g = NULL;
+    pnb_status status;
+    PNB_TRY(pnb__server_check_model(s, body, err));
+    PNB_TRY(pnb__gallery_find(&g, s, pnb__field_text(body, "collection", NULL), NULL, err));
+    PNB_TRY(find_query(s, g, q, body, &query, err));
+    status = answer(s, g, &query, body, &r->body, err);
+done:
+    pnb_embeddings_free(query.set);
+    return status;
+}
+
+const pnb__route pnb__route_search = {
+    .method = "POST",
+    .path = "/v1/search",
+    .summary = "The nearest rows to a caption, picture, row or vector, and whether they are good",
+    PNB__FIELDS(fields),
+    .answer = "{\"type\":\"object\",\"required\":[\"object\",\"model\",\"collection\",\"measure\","
+              "\"query\",\"answer\",\"hits\"],\"properties\":{\"answer\":{\"type\":\"string\"},"
+              "\"hits\":{\"type\":\"array\",\"items\":{\"type\":\"object\",\"required\":[\"rank\","
+              "\"row\",\"score\",\"p_match\",\"uncertainty\",\"id\"]}}}}",
+    .run = run};
