@@ -367,9 +367,11 @@ static void on_log(void *user, const char *fmt, va_list args)
     pthread_mutex_unlock(&l->lock);
 }
 
+/* poll, not epoll: with that libmicrohttpd 0.9.75 does not notice some clients that left in the
+ * middle of a body, and their connections count until the clock ends them. */
 static pnb_status start_daemon(pnb__listener *l, const pnb__address *at, pnb_error *err)
 {
-    unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG |
+    unsigned flags = MHD_USE_POLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG |
                      (at->at.ss_family == AF_INET6 ? MHD_USE_IPv6 : 0);
     l->daemon = MHD_start_daemon(
         flags, 0, NULL, NULL, on_request, l, MHD_OPTION_EXTERNAL_LOGGER, on_log, l,
