@@ -6,6 +6,8 @@ install(TARGETS penumbra_shared penumbra_static
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 if(TARGET penumbra)
     install(TARGETS penumbra RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+    configure_file(${PROJECT_SOURCE_DIR}/cmake/penumbra.service.in penumbra.service @ONLY)
+    install(FILES ${CMAKE_BINARY_DIR}/penumbra.service DESTINATION lib/systemd/system)
 endif()
 
 # What a static link needs beside the library; the OpenBLAS by its folder, see dependencies.cmake.

@@ -100,5 +100,11 @@ want 1 serve -m model --api-key-file keys
 says "the key on line 1 has 5 bytes, at least 16 are wanted"
 want 2 serve -m model --port 65536
 want 2 serve
+if command -v curl >/dev/null; then
+    bash "$PNB_SOURCE_DIR/examples/serve.sh" model >out 2>err
+    check "examples/serve.sh" test $? -eq 0
+    prints '"embedding":['
+    prints '"scores":[['
+fi
 every_option serve
 finish
