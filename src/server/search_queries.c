@@ -119,12 +119,13 @@ pnb_status pnb__query_of_id(const pnb__gallery *g, const char *id, pnb__query_ro
 /* ---- what was found ---- */
 
 pnb_status pnb__server_search(pnb__server *s, const pnb__gallery *g, const pnb__query_row *query,
-                              size_t k, pnb__found *found, size_t *n, const char **measure,
-                              pnb_error *err)
+                              size_t k, const pnb_store_filter *only, pnb__found *found, size_t *n,
+                              const char **measure, pnb_error *err)
 {
     double begin = pnb__now_s();
-    size_t n_asked = PNB_MIN(k + query->is_row, g->n), n_kept = 0;
-    pnb_status status = g->calls->search(g->self, query->set, n_asked, found, n, measure, err);
+    size_t n_asked = PNB_MIN(k + query->is_row, g->calls->count(g->self)), n_kept = 0;
+    pnb_status status =
+        g->calls->search(g->self, query->set, n_asked, only, found, n, measure, err);
     pnb__metrics_stage(&s->metrics, PNB__STAGE_SEARCH, pnb__now_s() - begin);
     for (size_t i = 0; i < *n && status == PNB_OK && n_kept < k; i++)
         if (!query->is_row || found[i].row != query->row)

@@ -31,8 +31,8 @@ pnb_status pnb__query_of_id(const pnb__gallery *g, const char *id, pnb__query_ro
 
 /* The k nearest rows but the query's own into found[k + 1], with their number in *n. */
 pnb_status pnb__server_search(pnb__server *s, const pnb__gallery *g, const pnb__query_row *query,
-                              size_t k, pnb__found *found, size_t *n, const char **measure,
-                              pnb_error *err);
+                              size_t k, const pnb_store_filter *only, pnb__found *found, size_t *n,
+                              const char **measure, pnb_error *err);
 /* Ends the list where p(match) falls below `least`; NaN: nowhere.
  * Errors  ARG (nothing says what a score is worth) */
 pnb_status pnb__cut_found(const pnb__found *found, size_t *n, double least, pnb_error *err);

@@ -14,10 +14,12 @@
 enum { N = 5 };
 
 /* Rows come in their order, each a tenth less likely than the one before. */
-static pnb_status search_rows(void *self, const pnb_embeddings *query, size_t k, pnb__found *out,
-                              size_t *n, const char **measure, pnb_error *err)
+static pnb_status search_rows(void *self, const pnb_embeddings *query, size_t k,
+                              const pnb_store_filter *only, pnb__found *out, size_t *n,
+                              const char **measure, pnb_error *err)
 {
     (void)self;
+    assert_null(only);
     (void)query;
     (void)err;
     assert_true(k <= N);
@@ -41,9 +43,16 @@ static pnb_status take_row(void *self, size_t row, pnb_embeddings **out, pnb_err
     return pnb_embeddings_create(out, PNB_POINT, 1, 2, err);
 }
 
-static const pnb__gallery_calls calls = {.search = search_rows, .find = find_id, .take = take_row};
-static const pnb__gallery galleries[] = {{&calls, NULL, "photos", "image", N},
-                                         {&calls, NULL, "captions", "text", N}};
+static size_t count_rows(void *self)
+{
+    (void)self;
+    return N;
+}
+
+static const pnb__gallery_calls calls = {
+    .search = search_rows, .find = find_id, .take = take_row, .count = count_rows};
+static const pnb__gallery galleries[] = {{&calls, NULL, "photos", "image"},
+                                         {&calls, NULL, "captions", "text"}};
 
 static void galleries_by_name_and_kind(void **state)
 {
@@ -78,14 +87,15 @@ static void a_row_does_not_find_itself(void **state)
     assert_int_equal(pnb__query_of_id(&galleries[0], "two", &query, NULL), PNB_OK);
     for (size_t k = 1; k <= N; k++) {
         assert_int_equal(
-            pnb__server_search(&s, &galleries[0], &query, k, found, &n, &measure, NULL), PNB_OK);
+            pnb__server_search(&s, &galleries[0], &query, k, NULL, found, &n, &measure, NULL),
+            PNB_OK);
         assert_int_equal(n, PNB_MIN(k, (size_t)N - 1));
         for (size_t i = 0; i < n; i++)
             assert_int_equal(found[i].row, i < 2 ? i : i + 1);
     }
     query.is_row = false;
-    assert_int_equal(pnb__server_search(&s, &galleries[0], &query, 3, found, &n, &measure, NULL),
-                     PNB_OK);
+    assert_int_equal(
+        pnb__server_search(&s, &galleries[0], &query, 3, NULL, found, &n, &measure, NULL), PNB_OK);
     assert_true(n == 3 && found[2].row == 2);
     pnb_embeddings_free(query.set);
     pnb__server_reset(&s);

@@ -11,6 +11,7 @@
 
 #include "commands/common/encode_use.h"
 #include "commands/serve/set_gallery.h"
+#include "commands/serve/store_gallery.h"
 #include "server/address.h"
 #include "server/batcher.h"
 #include "server/encoding.h"
@@ -94,34 +95,77 @@ static pnb_status open_encoder(pnb__app *app, const pnb__serve_opts *opts, pnb_e
     return status;
 }
 
-/* What is searched. */
+/* What is searched: two sets, and collections. */
 typedef struct galleries {
     pnb__set_gallery *set[2];
-    pnb__gallery list[2];
+    pnb__store_gallery **stores;
+    size_t n_stores;
+    pnb__gallery *list;
 } galleries;
 
-static pnb_status open_galleries(pnb__app *app, const pnb__serve_opts *opts, pnb__server *s,
-                                 galleries *g)
+/* Names of requests must tell them apart. */
+static pnb_status add_gallery(pnb__app *app, pnb__server *s, galleries *g, pnb__gallery view)
+{
+    for (size_t i = 0; i < s->n_galleries; i++)
+        if (strcmp(g->list[i].name, view.name) == 0)
+            return pnb__fail(&app->err, PNB_ARG,
+                             "two of what is served are called '%s': requests could not tell "
+                             "them apart; rename one of the folders",
+                             view.name);
+    g->list[s->n_galleries++] = view;
+    return PNB_OK;
+}
+
+static pnb_status open_sets(pnb__app *app, const pnb__serve_opts *opts, pnb__server *s,
+                            galleries *g)
 {
     const char *const paths[] = {opts->images, opts->texts};
     static const char *const names[] = {"images", "texts"}, *const kinds[] = {"image", "text"};
     pnb_status status = PNB_OK;
-    s->galleries = g->list;
-    s->vague_above[0] = s->vague_above[1] = opts->vague_above;
     for (size_t i = 0; i < PNB_COUNT(paths); i++) {
         if (paths[i] == NULL)
             continue;
         PNB_TRY(pnb__set_gallery_open(&g->set[i], app, s->encoder, paths[i], opts->calibration));
-        pnb__gallery *view = &g->list[s->n_galleries++];
-        *view = pnb__set_gallery_view(g->set[i], names[i]);
-        if (strcmp(view->modality, kinds[i]) != 0)
+        pnb__gallery view = pnb__set_gallery_view(g->set[i], names[i]);
+        if (strcmp(view.modality, kinds[i]) != 0)
             PNB_TRY(pnb__fail(&app->err, PNB_ARG, "%s holds %s embeddings; --%s wants those of %ss",
-                              paths[i], view->modality, names[i], kinds[i]));
+                              paths[i], view.modality, names[i], kinds[i]));
+        PNB_TRY(add_gallery(app, s, g, view));
         if (isnan(opts->vague_above))
             s->vague_above[i == 0] = pnb__set_gallery_quantile(g->set[i], 0.99, &app->err);
     }
 done:
     return status;
+}
+
+static pnb_status open_galleries(pnb__app *app, const pnb__serve_opts *opts, pnb__server *s,
+                                 galleries *g)
+{
+    size_t n = opts->collections.n;
+    pnb_status status;
+    s->vague_above[0] = s->vague_above[1] = opts->vague_above;
+    PNB_TRY(PNB_ALLOC(g->list, n + PNB_COUNT(g->set), &app->err));
+    PNB_TRY(PNB_ALLOC(g->stores, n + 1, &app->err));
+    s->galleries = g->list;
+    for (size_t i = 0; i < n; i++) {
+        PNB_TRY(pnb__store_gallery_open(&g->stores[i], app, s->encoder, opts->collections.items[i],
+                                        opts->calibration));
+        g->n_stores++;
+        PNB_TRY(add_gallery(app, s, g, pnb__store_gallery_view(g->stores[i])));
+    }
+    status = open_sets(app, opts, s, g);
+done:
+    return status;
+}
+
+static void close_galleries(galleries *g)
+{
+    for (size_t i = 0; i < g->n_stores; i++)
+        pnb__store_gallery_free(g->stores[i]);
+    for (size_t i = 0; i < PNB_COUNT(g->set); i++)
+        pnb__set_gallery_free(g->set[i]);
+    pnb__free(g->stores);
+    pnb__free(g->list);
 }
 
 static pnb_status load_and_serve(pnb__app *app, const pnb__serve_opts *opts, pnb__server *s,
@@ -172,8 +216,7 @@ done:
     pnb__listen_end(listener, opts->timeout_s);
     pnb__batcher_free(s.batcher);
     pnb_image_budget_free(s.budget);
-    pnb__set_gallery_free(g.set[0]);
-    pnb__set_gallery_free(g.set[1]);
+    close_galleries(&g);
     pnb__encoder_reset(&encoder);
     pnb__server_reset(&s);
     return status;

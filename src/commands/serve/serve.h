@@ -9,6 +9,7 @@
 typedef struct pnb__serve_opts {
     const char *model, *alias;
     pnb_encoder_opts parts;
+    pnb__text_list collections;               /* to search in */
     const char *images, *texts, *calibration; /* sets to search in; or NULL */
     double vague_above;
     const char *host, *api_key_file;

@@ -17,15 +17,18 @@ static const pnb__option options[] = {
                   "Longest that an input waits for those of requests that are being prepared; a "
                   "request that comes alone waits for nobody",
                   PNB__RANGE(0, 10000), .fallback = "5"),
-    PNB__ROW_FILE("images", AT(images), "SET", "Embedding set of pictures to search in",
-                  .group = "What is searched"),
+    PNB__ROW_FILES("collection", AT(collections), "DIR...",
+                   "Collections to search in (penumbra collection), each under the name of its "
+                   "folder; what is added and removed while the server runs counts at once",
+                   .group = "What is searched"),
+    PNB__ROW_FILE("images", AT(images), "SET", "Embedding set of pictures to search in"),
     PNB__ROW_FILE("texts", AT(texts), "SET", "Embedding set of captions to search in"),
     PNB__ROW_FILE("calibration", AT(calibration), "FILE",
                   "Calibration of p(match) in place of SET.calibration.json beside each set; none: "
                   "the model's own a and b"),
     PNB__ROW_REAL("vague-above", AT(vague_above), "U",
                   "A query of more uncertainty is called too vague; by default what 99 of 100 rows "
-                  "of its kind stay below, where a set of them is served",
+                  "of its kind stay below, where a set of them is served (not of collections)",
                   PNB__RANGE(0, 1e30)),
     PNB__ROW_TEXT("host", AT(host), "HOST", "Name or address to listen at", .fallback = "127.0.0.1",
                   .group = "Who may ask"),
@@ -71,6 +74,7 @@ const pnb__command pnb__cmd_serve = {
         "no connection is taken any more, what was asked is answered, the exit status is 0.",
     .examples = "penumbra serve --model model\n"
                 "penumbra serve -m model --images images.safetensors --texts texts.safetensors\n"
+                "penumbra serve -m model --collection photos\n"
                 "penumbra serve -m model --port 0 --threads 2\n"
                 "penumbra serve -m model --host 0.0.0.0 --api-key-file keys.txt --rate 20",
     PNB__RUNS(options, pnb__serve_opts, pnb__serve_run)};

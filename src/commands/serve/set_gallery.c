@@ -11,21 +11,11 @@
 
 #include "base/map.h"
 #include "base/order.h"
-#include "commands/common/match_probability_use.h"
-#include "commands/common/match_use.h"
 #include "commands/common/set_use.h"
+#include "commands/serve/gallery_side.h"
 #include "penumbra/inclusion_search.h"
 #include "penumbra/search.h"
 #include "sets/settle.h"
-
-/* What queries of one side are compared by. */
-typedef struct side {
-    bool is_there;
-    pnb__match_probability odds;
-    pnb_measure measure;
-    pnb_measure_opts opts;
-    pnb_index *index;
-} side;
 
 struct pnb__set_gallery {
     const pnb_ctx *ctx;
@@ -33,48 +23,24 @@ struct pnb__set_gallery {
     pnb_view view;
     double *u;
     pnb__key_map ids;
-    side sides[2]; /* captions, pictures */
+    pnb__gallery_side sides[2]; /* captions, pictures */
+    pnb_index *index[2];        /* for each */
 };
 
 /* ---- opening ---- */
 
-static pnb_status settle_side(pnb__set_gallery *g, pnb__app *app, const pnb_encoder *e,
-                              pnb_encode_side which, const char *path, const char *calibration)
+static pnb_status open_side(pnb__set_gallery *g, pnb__app *app, const pnb_encoder *e,
+                            pnb_encode_side which, const pnb__gallery_place *place)
 {
-    static const pnb__match_words nothing = {.a = NAN, .b = NAN};
-    const pnb__list_limits limits = {
-        .min_probability = NAN, .conformal_alpha = NAN, .calibration = calibration};
-    side *s = &g->sides[which == PNB_ENCODE_IMAGES];
-    pnb_embeddings *probe = NULL; /* a query of that side, but for its numbers */
-    pnb_view view = {0};
+    bool is_image = which == PNB_ENCODE_IMAGES;
+    pnb__gallery_side *s = &g->sides[is_image];
     pnb_search_opts search = pnb_search_opts_default();
-    pnb_error *err = &app->err;
-    pnb_status status;
-    PNB_TRY(pnb__encoder_make_rows(e, which, 1, &probe, err));
-    pnb_encoder_describe(e, which, 0, &probe->info);
-    status = pnb_embeddings_check_mix(g->set, probe, err);
+    pnb_status status = pnb__gallery_side_settle(s, app, e, which, g->set, place);
     if (status != PNB_OK)
-        pnb__error_prefix(err, "%s and the model that is served", path);
-    PNB_TRY(status);
-    if (probe->inv_alpha != NULL) /* a probe of zeros is none of this family */
-        for (size_t i = 0; i < probe->dim; i++)
-            probe->inv_alpha[i] = probe->beta[i] = 1;
-    PNB_TRY(pnb_view_init(&view, probe, err));
-    s->measure = PNB__MEASURE_AUTO;
-    PNB_TRY(pnb__measure_of_sets(&s->measure, probe, g->set, err));
-    PNB_TRY(pnb__measure_settle(&s->measure, s->measure, &view.rows, &g->view.rows, err));
-    s->opts = search.measure_opts;
-    PNB_TRY(pnb__match_settle(app, &nothing, s->measure, &probe->info, &g->set->info, &s->opts));
-    const pnb__match_probability_use use = {path, g->set, probe, s->measure, &s->opts, false};
-    PNB_TRY(pnb__match_probability_load(app, &use, &limits, &s->odds));
+        return status;
     search.measure = s->measure;
     search.measure_opts = s->opts;
-    PNB_TRY(pnb_index_create(&s->index, app->ctx, &g->view.rows, &search, err));
-    s->is_there = true;
-done:
-    pnb_view_reset(&view);
-    pnb_embeddings_free(probe);
-    return status;
+    return pnb_index_create(&g->index[is_image], app->ctx, &g->view.rows, &search, &app->err);
 }
 
 static uint64_t hash_id(const char *id)
@@ -93,6 +59,7 @@ static pnb_status index_ids(pnb__set_gallery *g, pnb_error *err)
 pnb_status pnb__set_gallery_open(pnb__set_gallery **out, pnb__app *app, const pnb_encoder *encoder,
                                  const char *path, const char *calibration)
 {
+    const pnb__gallery_place place = {path, path, calibration};
     pnb_error *err = &app->err;
     pnb_status status;
     pnb__set_gallery *g = pnb__alloc_zero(1, sizeof *g);
@@ -104,9 +71,9 @@ pnb_status pnb__set_gallery_open(pnb__set_gallery **out, pnb__app *app, const pn
     PNB_TRY(pnb__row_uncertainty(g->set, PNB__UNCERTAINTY_AUTO, &g->u, err));
     PNB_TRY(index_ids(g, err));
     if (encoder->tokenizer != NULL)
-        PNB_TRY(settle_side(g, app, encoder, PNB_ENCODE_TEXTS, path, calibration));
+        PNB_TRY(open_side(g, app, encoder, PNB_ENCODE_TEXTS, &place));
     if (encoder->preprocess.width > 0)
-        PNB_TRY(settle_side(g, app, encoder, PNB_ENCODE_IMAGES, path, calibration));
+        PNB_TRY(open_side(g, app, encoder, PNB_ENCODE_IMAGES, &place));
     *out = g;
 done:
     if (status != PNB_OK)
@@ -120,7 +87,7 @@ void pnb__set_gallery_free(pnb__set_gallery *g)
         return;
     for (size_t i = 0; i < PNB_COUNT(g->sides); i++) {
         pnb__match_probability_reset(&g->sides[i].odds);
-        pnb_index_free(g->sides[i].index);
+        pnb_index_free(g->index[i]);
     }
     pnb__key_map_reset(&g->ids);
     pnb__free(g->u);
@@ -131,11 +98,12 @@ void pnb__set_gallery_free(pnb__set_gallery *g)
 
 /* ---- searching ---- */
 
-static pnb_status find_hits(const pnb__set_gallery *g, const side *s, const pnb_rows *query,
+static pnb_status find_hits(const pnb__set_gallery *g, bool is_image, const pnb_rows *query,
                             size_t k, pnb_measure measure, pnb_hits *hits, pnb_error *err)
 {
-    if (measure == s->measure)
-        return pnb_index_search(s->index, g->ctx, query, k, hits, err);
+    const pnb__gallery_side *s = &g->sides[is_image];
+    if (g->index[is_image] != NULL && measure == s->measure)
+        return pnb_index_search(g->index[is_image], g->ctx, query, k, hits, err);
     pnb_search_opts search = pnb_search_opts_default();
     search.measure = measure;
     search.measure_opts = s->opts;
@@ -143,20 +111,26 @@ static pnb_status find_hits(const pnb__set_gallery *g, const side *s, const pnb_
     return pnb_search(g->ctx, query, &g->view.rows, &search, hits, err);
 }
 
-static pnb_status search_rows(void *self, const pnb_embeddings *query, size_t k, pnb__found *out,
-                              size_t *n, const char **measure, pnb_error *err)
+static pnb_status search_rows(void *self, const pnb_embeddings *query, size_t k,
+                              const pnb_store_filter *only, pnb__found *out, size_t *n,
+                              const char **measure, pnb_error *err)
 {
     const pnb__set_gallery *g = self;
-    const side *s = &g->sides[strcmp(query->info.modality, "image") == 0];
+    bool is_image = strcmp(query->info.modality, "image") == 0;
+    const pnb__gallery_side *s = &g->sides[is_image];
     pnb_measure asked = PNB__MEASURE_AUTO;
     pnb_view view = {0};
     pnb_hits hits = {0};
     pnb_status status;
+    if (only != NULL)
+        return pnb__fail(err, PNB_ARG,
+                         "tags, times and bounds of uncertainty are of collections; what is "
+                         "searched here is an embedding set");
     PNB_TRY(pnb_embeddings_check_mix(g->set, query, err));
     PNB_TRY(pnb_view_init(&view, query, err));
     PNB_TRY(pnb__measure_of_sets(&asked, query, g->set, err));
     PNB_TRY(pnb__measure_settle(&asked, asked, &view.rows, &g->view.rows, err));
-    PNB_TRY(find_hits(g, s, &view.rows, k, asked, &hits, err));
+    PNB_TRY(find_hits(g, is_image, &view.rows, k, asked, &hits, err));
     *measure = pnb_measure_name(asked);
     for (*n = 0; *n < k && hits.index[*n] >= 0; (*n)++) {
         size_t row = (size_t)hits.index[*n];
@@ -220,25 +194,6 @@ static const char *caption_of(void *self, size_t row)
     return g->set->texts != NULL ? g->set->texts[row] : NULL;
 }
 
-/* Fields of the row's record that mean something to others; where it lies on this machine does not.
- */
-static void put_extra(const char *extra, bool has_caption, pnb__buf *b)
-{
-    static const char *const shown[] = {"url", "caption", "uid", "key", "class", "label", "level"};
-    json_t *fields = NULL;
-    pnb_error why = PNB_ERROR_INIT;
-    if (pnb__json_load_bytes(&fields, extra, strlen(extra), "row", &why) != PNB_OK)
-        b->failed = b->failed || why.status == PNB_NOMEM;
-    for (size_t i = 0; i < PNB_COUNT(shown); i++) {
-        const json_t *value = json_object_get(fields, shown[i]);
-        if (value == NULL || (has_caption && strcmp(shown[i], "caption") == 0))
-            continue;
-        pnb__json_put(b, ",%s:", shown[i]);
-        pnb__json_append_value(b, value);
-    }
-    json_decref(fields);
-}
-
 static void put_fields(void *self, size_t row, pnb__buf *b)
 {
     const pnb__set_gallery *g = self;
@@ -247,14 +202,25 @@ static void put_fields(void *self, size_t row, pnb__buf *b)
     if (caption != NULL)
         pnb__json_put(b, ",\"caption\":%s", caption);
     if (g->set->extras != NULL && g->set->extras[row] != NULL)
-        put_extra(g->set->extras[row], caption != NULL, b);
+        pnb__gallery_put_extra(g->set->extras[row], caption != NULL, b);
+}
+
+static size_t count_rows(void *self)
+{
+    const pnb__set_gallery *g = self;
+    return g->set->n;
+}
+
+static bool has_row(void *self, size_t row)
+{
+    return row < count_rows(self);
 }
 
 pnb__gallery pnb__set_gallery_view(pnb__set_gallery *g, const char *name)
 {
-    static const pnb__gallery_calls calls = {search_rows, find_narrower, find_id,
-                                             take_row,    put_fields,    caption_of};
-    return (pnb__gallery){&calls, g, name, g->set->info.modality, g->set->n};
+    static const pnb__gallery_calls calls = {search_rows, find_narrower, find_id,    take_row,
+                                             put_fields,  caption_of,    count_rows, has_row};
+    return (pnb__gallery){&calls, g, name, g->set->info.modality};
 }
 
 double pnb__set_gallery_quantile(const pnb__set_gallery *g, double share, pnb_error *err)

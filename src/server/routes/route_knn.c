@@ -84,9 +84,9 @@ static pnb_status run_knn(pnb__server *s, const pnb__http_request *q, const json
     PNB_TRY(pnb__gallery_find(&g, s, pnb__field_text(body, "indice_name", NULL),
                               pnb__field_text(body, "modality", "image"), err));
     PNB_TRY(find_query(s, q, body, &query, err));
-    k = PNB_MIN(k, g->n);
+    k = PNB_MIN(k, g->calls->count(g->self));
     PNB_TRY(PNB_ALLOC(found, k + 1, err));
-    PNB_TRY(pnb__server_search(s, g, &query, k, found, &n, &measure, err));
+    PNB_TRY(pnb__server_search(s, g, &query, k, NULL, found, &n, &measure, err));
     put_found(g, found, n, n_shown, &r->body);
 done:
     pnb__free(found);
@@ -119,9 +119,9 @@ static pnb_status put_rows(const pnb__gallery *g, const json_t *ids, pnb__buf *b
     json_array_foreach(ids, i, id)
     {
         json_int_t row = json_integer_value(id);
-        if (!json_is_integer(id) || row < 0 || (uint64_t)row >= g->n)
+        if (!json_is_integer(id) || row < 0 || !g->calls->has_row(g->self, (size_t)row))
             return pnb__fail(err, PNB_ARG, "'ids' has at %zu no row of %s, which has %zu", i,
-                             g->name, g->n);
+                             g->name, g->calls->count(g->self));
         pnb__buf_puts(b, i > 0 ? "," : "");
         pnb__json_put(b, "{\"id\":%lld,\"metadata\":{", row);
         g->calls->put_fields(g->self, (size_t)row, b);

@@ -26,6 +26,12 @@ static const pnb__field fields[] = {
                .choices = "text|image"),
     PNB__VALUE("collection", TEXT, "What to search in; by default the first that is served"),
     PNB__VALUE("k", INT, "Hits at most; 10 by default", .min = 1, .max = MAX_K),
+    PNB__VALUE("tags", LIST, "Only rows of a collection that have all of these tags",
+               .schema = "{\"type\":\"array\",\"items\":{\"type\":\"string\"}}"),
+    PNB__VALUE("since", INT, "Only rows of inputs no older than this, Unix seconds"),
+    PNB__VALUE("until", INT, "Only rows of inputs no newer than this, Unix seconds"),
+    PNB__VALUE("min_uncertainty", REAL, "Only rows at least this uncertain"),
+    PNB__VALUE("max_uncertainty", REAL, "Only rows at most this uncertain"),
     PNB__VALUE("min_probability", REAL, "The list ends where p(match) falls below", .min = 0,
                .max = 1),
     PNB__VALUE("model", TEXT, "Name of the model, which must be the one that is served"),
@@ -62,6 +68,56 @@ static pnb_status find_query(pnb__server *s, const pnb__gallery *g, const pnb__h
         return pnb__query_of_id(g, id, out, err);
     return pnb__query_of_input(s, q, pnb__field_of(body, "text"), pnb__field_of(body, "image"), out,
                                err);
+}
+
+/* ---- which rows ---- */
+
+typedef struct row_filter {
+    pnb_store_filter only;
+    const char **tags;
+    bool is_given;
+} row_filter;
+
+static int64_t time_of(const json_t *body, const char *name, int64_t fallback, bool *is_given)
+{
+    const json_t *value = pnb__field_of(body, name);
+    *is_given |= value != NULL;
+    return value != NULL ? json_integer_value(value) : fallback;
+}
+
+static double bound_of(const json_t *body, const char *name, double fallback, bool *is_given)
+{
+    *is_given |= pnb__field_of(body, name) != NULL;
+    return pnb__field_real(body, name, fallback);
+}
+
+/* Texts stay the body's. */
+static pnb_status read_filter(const json_t *body, row_filter *f, pnb_error *err)
+{
+    const json_t *tags = pnb__field_of(body, "tags"), *tag;
+    size_t i;
+    f->only = pnb_store_filter_default();
+    f->only.since = time_of(body, "since", f->only.since, &f->is_given);
+    f->only.until = time_of(body, "until", f->only.until, &f->is_given);
+    f->only.min_uncertainty =
+        bound_of(body, "min_uncertainty", f->only.min_uncertainty, &f->is_given);
+    f->only.max_uncertainty =
+        bound_of(body, "max_uncertainty", f->only.max_uncertainty, &f->is_given);
+    if (tags == NULL)
+        return PNB_OK;
+    f->is_given = true;
+    if (PNB_ALLOC(f->tags, json_array_size(tags) + 1, err) != PNB_OK)
+        return PNB_NOMEM;
+    json_array_foreach(tags, i, tag)
+    {
+        if (!json_is_string(tag))
+            return pnb__fail(err, PNB_FORMAT, "'tags' has at %zu %s; wanted is a string", i,
+                             pnb__json_kind(tag));
+        f->tags[i] = json_string_value(tag);
+    }
+    f->only.tags = f->tags;
+    f->only.n_tags = json_array_size(tags);
+    return PNB_OK;
 }
 
 /* ---- the reply ---- */
@@ -112,13 +168,16 @@ static pnb_status answer(pnb__server *s, const pnb__gallery *g, const pnb__query
                          const json_t *body, pnb__buf *b, pnb_error *err)
 {
     double u, least = pnb__field_real(body, "min_probability", NAN);
-    size_t k = PNB_MIN(pnb__field_size(body, "k", 10), g->n), n = 0;
+    size_t k = PNB_MIN(pnb__field_size(body, "k", 10), g->calls->count(g->self)), n = 0;
     const char *measure = "";
     pnb__found *found = NULL;
+    row_filter f = {0};
     pnb_status status;
+    PNB_TRY(read_filter(body, &f, err));
     PNB_TRY(uncertainty_of(query, &u, err));
     PNB_TRY(PNB_ALLOC(found, k + 1, err));
-    PNB_TRY(pnb__server_search(s, g, query, k, found, &n, &measure, err));
+    PNB_TRY(
+        pnb__server_search(s, g, query, k, f.is_given ? &f.only : NULL, found, &n, &measure, err));
     PNB_TRY(pnb__cut_found(found, &n, least, err));
     bool is_vague = u > s->vague_above[query->is_image];
     pnb__json_put(b, "{\"object\":\"list\",\"model\":%s,\"collection\":%s,\"measure\":%s,", s->name,
@@ -130,6 +189,7 @@ static pnb_status answer(pnb__server *s, const pnb__gallery *g, const pnb__query
     pnb__buf_puts(b, "}\n");
 done:
     pnb__free(found);
+    pnb__free(f.tags);
     return status;
 }
 
