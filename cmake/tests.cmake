@@ -94,6 +94,10 @@ if(TARGET penumbra)
         set_property(TEST cli_${name} APPEND PROPERTY ENVIRONMENT
                      PENUMBRA=$<TARGET_FILE:penumbra> PNB_SOURCE_DIR=${PROJECT_SOURCE_DIR})
         set_tests_properties(cli_${name} PROPERTIES SKIP_RETURN_CODE 77)
+        # the longest begin first, so that none runs alone at the end
+        if(name MATCHES "^(reproduce|bench|adapt_compare)")
+            set_tests_properties(cli_${name} PROPERTIES COST 100)
+        endif()
     endforeach()
 endif()
 

@@ -8,7 +8,7 @@ mkdir -p pictures own/train && tar -xf shapes/train/*.tar -C pictures
 i=0
 for picture in pictures/*.png; do
     folder=own/test/class$((i % 3))
-    [ $i -lt 30 ] && folder=own/train
+    [ $i -lt 48 ] && folder=own/train
     mkdir -p $folder
     cp "$picture" $folder/$i.png && echo "a picture of class$((i % 3))" >$folder/$i.txt
     i=$((i + 1))
