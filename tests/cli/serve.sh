@@ -92,6 +92,7 @@ says "cannot listen at 127.0.0.1 port ${url##*:}"
 stop_server
 want 1 serve -m nowhere --port 0
 says "nowhere"
+want 1 serve -m model --collection no-collection --port 0
 want 1 serve -m model --host no.such.host.invalid
 says "there is no host 'no.such.host.invalid' to listen at"
 want 1 serve -m model --api-key-file nowhere
