@@ -10,6 +10,7 @@ says "calibration set"
 # shellcheck disable=SC2086
 want 1 quantize --model model --out small $set_of --min-cosine 1 --min-rank -1 --min-top1 0
 says "below the limit 1"
+check "no note that precisions are mixed, which is asked for" test "$(grep -c 'note:' err)" -eq 0
 says "nothing was written"
 check "nothing is there" test ! -e small
 

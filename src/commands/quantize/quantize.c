@@ -296,6 +296,7 @@ static pnb_status embed_in_every_way(pnb__app *app, pnb_encoder *e, const pnb__q
     pnb_status status;
     pnb__say(app, "embedding the calibration set with the model as it is");
     PNB_TRY(embed_both(app, e, o, floats));
+    app->has_mixed_precision = true; /* that two meet is the point: nothing to note */
     PNB_TRY(pnb_model_set_precision(e->model, PNB_PRECISION_BF16, err));
     pnb__say(app, "embedding it in bf16");
     PNB_TRY(embed_both(app, e, o, halves));
