@@ -147,6 +147,8 @@ assert rows == [p["payload"] for p in points] and rows[0]["tags"] == ["set"]
 assert all(len(p["vector"]) == 17 for p in points)
 assert json.load(open("out.qdrant/collection.json"))["vectors"] == {"size": 17, "distance": "Dot"}'
 check "pgvector: a line a row" test "$(sed -n '/^COPY/,/^\\\.$/p' out.pgvector/rows.sql | wc -l)" -eq 16
+want 1 collection export ready --to npy --out ready
+says "ready is a collection"
 want 1 collection export ready --to npy --out none --tags nobody
 says "no row to export"
 want 1 collection export ready --to npy --out none --since 2020-01-01 --until 2019-01-01 --min-uncertainty 0 --max-uncertainty 1

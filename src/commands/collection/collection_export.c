@@ -395,6 +395,10 @@ pnb_status pnb__collection_export(pnb__app *app, void *args, pnb__result *r)
     pnb_status status;
     while (strcmp(f->name, o->to) != 0)
         f++;
+    if (pnb__path_has_file(o->out, "collection.db"))
+        return pnb__fail(&app->err, PNB_EXISTS,
+                         "%s is a collection; exported files go into a folder of their own",
+                         o->out);
     PNB_TRY(pnb__row_filter_read(app, &o->filter, &filter, &is_filtered));
     PNB_TRY(pnb_store_open(&e.store, o->path, &app->err));
     PNB_TRY(pnb_store_describe(e.store, &e.about, &app->err));
