@@ -3,7 +3,7 @@
  * Those of pictures are not among them: io/image/formats.c names them by what they read. */
 #include "commands/commands.h"
 #include "penumbra/store.h"
-#include "server/listen.h"
+#include "server/sockets/listen.h"
 
 static const char *sqlite_version(void)
 {

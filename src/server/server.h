@@ -5,9 +5,9 @@
 #include <stdatomic.h>
 
 #include "encode/encoder.h"
-#include "server/access.h"
-#include "server/gallery.h"
 #include "server/metrics.h"
+#include "server/searching/gallery.h"
+#include "server/sockets/access.h"
 
 typedef enum pnb__server_state {
     PNB__SERVER_LOADING,

@@ -6,7 +6,7 @@
 
 #include "io/image/data_url.h"
 #include "server/answer.h"
-#include "server/inputs.h"
+#include "server/batching/inputs.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -12,11 +12,11 @@
 #include "commands/common/encode_use.h"
 #include "commands/serve/set_gallery.h"
 #include "commands/serve/store_gallery.h"
-#include "server/address.h"
-#include "server/batcher.h"
-#include "server/encoding.h"
-#include "server/listen.h"
+#include "server/batching/batcher.h"
+#include "server/batching/encoding.h"
 #include "server/routes.h"
+#include "server/sockets/address.h"
+#include "server/sockets/listen.h"
 
 /* A worker waits while its inputs are encoded, so a full batch takes as many of them, and the next
  * one is prepared meanwhile. */

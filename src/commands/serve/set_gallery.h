@@ -4,7 +4,7 @@
 
 #include "encode/encoder.h"
 #include "program/app.h"
-#include "server/gallery.h"
+#include "server/searching/gallery.h"
 
 typedef struct pnb__set_gallery pnb__set_gallery;
 

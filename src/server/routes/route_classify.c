@@ -9,8 +9,8 @@
 #include "base/grow.h"
 #include "penumbra/classify.h"
 #include "prob/measure.h"
-#include "server/lists.h"
 #include "server/routes.h"
+#include "server/searching/lists.h"
 
 enum { MAX_LABELS = 10000 };
 

@@ -4,7 +4,7 @@
  * item: the scalar, and the arrays of the family beside the mean. */
 #include <string.h>
 
-#include "server/encoding.h"
+#include "server/batching/encoding.h"
 #include "server/routes.h"
 #include "server/set_json.h"
 #include "sets/settle.h"

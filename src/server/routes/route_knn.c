@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "server/routes.h"
-#include "server/search_queries.h"
+#include "server/searching/search_queries.h"
 
 enum { MAX_K = 10000 };
 

@@ -3,8 +3,8 @@
  * Similarity gives scores, larger is nearer, and p(match) where the model's scale says it.
  * Inclusion gives H(a in b): positive where a lies in b, where b is the more general of the two. */
 #include "penumbra/prob.h"
-#include "server/lists.h"
 #include "server/routes.h"
+#include "server/searching/lists.h"
 
 #define INPUTS_SCHEMA                                                                              \
     "{\"oneOf\":[{\"type\":\"string\"},{\"type\":\"object\"},{\"type\":\"array\",\"items\":"       \

@@ -6,9 +6,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "server/encoding.h"
+#include "server/batching/encoding.h"
 #include "server/routes.h"
-#include "server/search_queries.h"
+#include "server/searching/search_queries.h"
 #include "sets/settle.h"
 
 enum { MAX_K = 1000, N_SUGGESTIONS = 5 };
