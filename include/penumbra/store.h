@@ -82,6 +82,12 @@ pnb_status pnb_store_describe(pnb_store *store, pnb_store_about *out, pnb_error 
 pnb_status pnb_store_begin(pnb_store *store, double wait_s, pnb_error *err);
 void pnb_store_end(pnb_store *store); /* fine without begin */
 
+/* A small picture of a row, as a file's bytes: what a page shows beside the row. */
+typedef struct pnb_store_thumbnail {
+    const void *bytes; /* NULL: none */
+    size_t n_bytes;
+} pnb_store_thumbnail;
+
 /* Rows to add. What a set has beside its numbers is kept with each row: its id and path (any bytes,
  * as names of files are), its caption, and the JSON object of further fields. */
 typedef struct pnb_store_batch {
@@ -91,6 +97,7 @@ typedef struct pnb_store_batch {
     const int64_t *time;       /* [n] Unix seconds of the inputs; NULL: now */
     const char *const *tags;   /* that all rows get: UTF-8 without control characters */
     size_t n_tags;
+    const pnb_store_thumbnail *thumbnails; /* [n], kept and removed with their rows; NULL: none */
 } pnb_store_batch;
 
 /* What became of them. */
@@ -160,11 +167,27 @@ void pnb_store_rows_reset(pnb_store_rows *rows); /* NULL is fine */
  * Errors  FORMAT, IO, NOMEM */
 pnb_status pnb_store_list(pnb_store *store, const pnb_store_filter *filter, int64_t after,
                           size_t limit, pnb_store_rows *out, pnb_error *err);
+/* What stands first in a list that is not paged. Ties go to the row that came first. */
+typedef enum pnb_store_order {
+    PNB_STORE_OLDEST,   /* the row that came first */
+    PNB_STORE_NEWEST,   /* the row that came last */
+    PNB_STORE_CERTAIN,  /* the lowest uncertainty */
+    PNB_STORE_UNCERTAIN /* the highest uncertainty */
+} pnb_store_order;
+/* The first `limit` rows that pass, in that order; as pnb_store_list otherwise. */
+pnb_status pnb_store_first(pnb_store *store, const pnb_store_filter *filter, pnb_store_order order,
+                           size_t limit, pnb_store_rows *out, pnb_error *err);
 /* Rows by number or by id, in the order asked for; those that are not there are left out. */
 pnb_status pnb_store_get(pnb_store *store, const int64_t *numbers, size_t n, pnb_store_rows *out,
                          pnb_error *err);
 pnb_status pnb_store_get_ids(pnb_store *store, const char *const *ids, size_t n,
                              pnb_store_rows *out, pnb_error *err);
+
+/* The thumbnail that a row was added with, to be freed by pnb_store_thumbnail_free.
+ * Errors  NOT_FOUND (no such row, or it has none), FORMAT, IO, NOMEM */
+pnb_status pnb_store_get_thumbnail(pnb_store *store, int64_t number, unsigned char **bytes,
+                                   size_t *n_bytes, pnb_error *err);
+void pnb_store_thumbnail_free(unsigned char *bytes); /* NULL is fine */
 
 /* ---- embeddings ---- */
 

@@ -35,7 +35,8 @@ typedef pnb_status (*pnb__row_fn)(void *user, const pnb_store_row *row, pnb_erro
 typedef struct pnb__page {
     const pnb_store_filter *filter; /* or NULL */
     int64_t after;
-    size_t limit; /* 0: none */
+    size_t limit;          /* 0: none */
+    pnb_store_order order; /* anything but OLDEST begins at the first row: `after` is 0 */
 } pnb__page;
 
 /* `self` is one connection, used by one thread at a time. Texts are UTF-8, paths and ids bytes.
@@ -57,6 +58,8 @@ typedef struct pnb__catalog_calls {
     /* By id, or by number where id is NULL; not called for what is not there. */
     pnb_status (*row)(void *self, const char *id, int64_t number, pnb__row_fn visit, void *user,
                       pnb_error *err);
+    /* Appends the thumbnail of a row; *has is false where there is none. */
+    pnb_status (*thumbnail)(void *self, int64_t number, pnb__buf *out, bool *has, pnb_error *err);
     /* The database's own checks, and numbers that no shard covers; calls `problem` for each. */
     pnb_status (*check)(void *self, void (*problem)(void *user, const char *text), void *user,
                         pnb_error *err);
@@ -70,6 +73,9 @@ typedef struct pnb__catalog_calls {
     pnb_status (*add_shard)(void *self, const pnb__shard_entry *shard, pnb_error *err);
     pnb_status (*drop_shard)(void *self, int64_t first, pnb_error *err);
     pnb_status (*add_row)(void *self, const pnb_store_row *row, pnb_error *err);
+    /* Goes with its row. NULL, as `thumbnail` is then: this kind keeps none. */
+    pnb_status (*put_thumbnail)(void *self, int64_t number, const pnb_store_thumbnail *picture,
+                                pnb_error *err);
     /* Of rows of an id, and of those of numbers first .. end - 1; *n counts them. */
     pnb_status (*remove_id)(void *self, const char *id, size_t *n, pnb_error *err);
     pnb_status (*remove_range)(void *self, int64_t first, int64_t end, size_t *n, pnb_error *err);

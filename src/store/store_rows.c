@@ -104,20 +104,33 @@ static pnb_status get_rows(pnb_store *store, const int64_t *numbers, const char 
     return status;
 }
 
-pnb_status pnb_store_list(pnb_store *store, const pnb_store_filter *filter, int64_t after,
-                          size_t limit, pnb_store_rows *out, pnb_error *err)
+static pnb_status list_page(pnb_store *store, const pnb__page *page, pnb_store_rows *out,
+                            pnb_error *err)
 {
-    const pnb__page page = {filter, after, limit};
     number_list numbers = {0};
     pnb_status status;
     *out = (pnb_store_rows){0};
     pthread_mutex_lock(&store->mutex);
-    PNB_TRY(store->calls->numbers(store->reader, &page, keep_number, &numbers, err));
+    PNB_TRY(store->calls->numbers(store->reader, page, keep_number, &numbers, err));
     status = get_rows(store, numbers.items, NULL, numbers.n, out, err);
 done:
     pthread_mutex_unlock(&store->mutex);
     pnb__free(numbers.items);
     return status;
+}
+
+pnb_status pnb_store_list(pnb_store *store, const pnb_store_filter *filter, int64_t after,
+                          size_t limit, pnb_store_rows *out, pnb_error *err)
+{
+    const pnb__page page = {.filter = filter, .after = after, .limit = limit};
+    return list_page(store, &page, out, err);
+}
+
+pnb_status pnb_store_first(pnb_store *store, const pnb_store_filter *filter, pnb_store_order order,
+                           size_t limit, pnb_store_rows *out, pnb_error *err)
+{
+    const pnb__page page = {.filter = filter, .limit = limit, .order = order};
+    return list_page(store, &page, out, err);
 }
 
 pnb_status pnb_store_get(pnb_store *store, const int64_t *numbers, size_t n, pnb_store_rows *out,
@@ -136,6 +149,38 @@ pnb_status pnb_store_get_ids(pnb_store *store, const char *const *ids, size_t n,
     pnb_status status = get_rows(store, NULL, ids, n, out, err);
     pthread_mutex_unlock(&store->mutex);
     return status;
+}
+
+/* ---- thumbnails ---- */
+
+pnb_status pnb_store_get_thumbnail(pnb_store *store, int64_t number, unsigned char **bytes,
+                                   size_t *n_bytes, pnb_error *err)
+{
+    pnb__buf picture = {0};
+    bool has = false;
+    pnb_status status = PNB_OK;
+    *bytes = NULL;
+    *n_bytes = 0;
+    pthread_mutex_lock(&store->mutex);
+    if (store->calls->thumbnail != NULL)
+        status = store->calls->thumbnail(store->reader, number, &picture, &has, err);
+    pthread_mutex_unlock(&store->mutex);
+    if (status == PNB_OK && !has)
+        status = pnb__fail(err, PNB_NOT_FOUND, "row %lld has no thumbnail", (long long)number);
+    if (status == PNB_OK)
+        status = pnb__buf_check(&picture, err);
+    if (status != PNB_OK) {
+        pnb__buf_reset(&picture);
+        return status;
+    }
+    *bytes = (unsigned char *)picture.data;
+    *n_bytes = picture.size;
+    return PNB_OK;
+}
+
+void pnb_store_thumbnail_free(unsigned char *bytes)
+{
+    pnb__free(bytes);
 }
 
 /* ---- embeddings ---- */

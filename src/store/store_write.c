@@ -203,6 +203,15 @@ static const char *name_at(char *const *names, size_t row)
     return names != NULL ? names[row] : NULL;
 }
 
+static pnb_status put_thumbnail(pnb_store *store, const pnb_store_batch *batch, size_t at,
+                                int64_t number, pnb_error *err)
+{
+    bool has = batch->thumbnails != NULL && batch->thumbnails[at].bytes != NULL;
+    if (!has || store->calls->put_thumbnail == NULL)
+        return PNB_OK;
+    return store->calls->put_thumbnail(store->writer, number, &batch->thumbnails[at], err);
+}
+
 /* The rows of a batch as the catalog has them; those of an id that is there take its place. */
 static pnb_status put_rows(pnb_store *store, const news *found, const char *tags, int64_t first,
                            size_t *n_replaced, pnb_error *err)
@@ -230,6 +239,8 @@ static pnb_status put_rows(pnb_store *store, const news *found, const char *tags
         *n_replaced += n;
         if (status == PNB_OK)
             status = store->calls->add_row(store->writer, &row, err);
+        if (status == PNB_OK)
+            status = put_thumbnail(store, batch, at, row.number, err);
     }
     return status;
 }

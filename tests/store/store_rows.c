@@ -149,10 +149,81 @@ static void bad_tags(void **state)
     pnb_store_close(store);
 }
 
+static const char *first_id(pnb_store *store, pnb_store_order order, pnb_store_rows *rows)
+{
+    pnb_error err = PNB_ERROR_INIT;
+    pnb_store_rows_reset(rows);
+    assert_ok(pnb_store_first(store, NULL, order, 5, rows, &err), &err);
+    assert_int_equal(rows->n, 5);
+    for (size_t i = 1; i < 5; i++) {
+        const pnb_store_row *a = &rows->items[i - 1], *b = &rows->items[i];
+        assert_true(order != PNB_STORE_CERTAIN || a->uncertainty <= b->uncertainty);
+        assert_true(order != PNB_STORE_UNCERTAIN || a->uncertainty >= b->uncertainty);
+    }
+    return rows->items[0].id;
+}
+
+static void first_rows(void **state)
+{
+    pnb_store *store = filled(*state, 40, 9);
+    pnb_store_rows all = {0}, rows = {0};
+    pnb_error err = PNB_ERROR_INIT;
+    size_t least = 0, most = 0;
+    assert_ok(pnb_store_list(store, NULL, 0, 0, &all, &err), &err);
+    for (size_t i = 0; i < all.n; i++) {
+        least = all.items[i].uncertainty < all.items[least].uncertainty ? i : least;
+        most = all.items[i].uncertainty > all.items[most].uncertainty ? i : most;
+    }
+    assert_string_equal(first_id(store, PNB_STORE_OLDEST, &rows), "r0");
+    assert_string_equal(first_id(store, PNB_STORE_NEWEST, &rows), "r39");
+    assert_string_equal(first_id(store, PNB_STORE_CERTAIN, &rows), all.items[least].id);
+    assert_string_equal(first_id(store, PNB_STORE_UNCERTAIN, &rows), all.items[most].id);
+    pnb_store_rows_reset(&rows);
+    pnb_store_rows_reset(&all);
+    pnb_store_close(store);
+}
+
+static void thumbnails_go_with_their_rows(void **state)
+{
+    static const pnb_store_thumbnail pictures[3] = {{"one", 3}, {NULL, 0}, {"th\0ree", 6}};
+    pnb_store *store = filled(*state, 3, 3); /* of before thumbnails */
+    pnb_embeddings *e = rows_from(3, 3);
+    pnb_store_rows rows = {0};
+    pnb_error err = PNB_ERROR_INIT;
+    unsigned char *bytes = NULL;
+    size_t n = 0;
+    const pnb_store_batch batch = {.set = e, .thumbnails = pictures};
+    assert_ok(pnb_store_add(store, &batch, NULL, &err), &err);
+    assert_ok(pnb_store_list(store, NULL, 0, 0, &rows, &err), &err);
+    assert_int_equal(rows.n, 6);
+    for (size_t i = 0; i < 6; i++) {
+        int64_t number = rows.items[i].number;
+        const pnb_store_thumbnail *wanted = i >= 3 ? &pictures[i - 3] : &pictures[1];
+        if (wanted->bytes == NULL) {
+            assert_failed(pnb_store_get_thumbnail(store, number, &bytes, &n, &err), &err,
+                          PNB_NOT_FOUND, "has no thumbnail");
+            pnb_error_reset(&err);
+            continue;
+        }
+        assert_ok(pnb_store_get_thumbnail(store, number, &bytes, &n, &err), &err);
+        assert_int_equal(n, wanted->n_bytes);
+        assert_memory_equal(bytes, wanted->bytes, n);
+        pnb_store_thumbnail_free(bytes);
+    }
+    remove_row(store, 5);
+    assert_failed(pnb_store_get_thumbnail(store, rows.items[5].number, &bytes, &n, &err), &err,
+                  PNB_NOT_FOUND, "has no thumbnail");
+    pnb_store_rows_reset(&rows);
+    pnb_embeddings_free(e);
+    pnb_store_close(store);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(rows_come_back), cmocka_unit_test(pages),
-                                       cmocka_unit_test(filters), cmocka_unit_test(one_row),
-                                       cmocka_unit_test(bad_tags)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(first_rows),     cmocka_unit_test(thumbnails_go_with_their_rows),
+        cmocka_unit_test(rows_come_back), cmocka_unit_test(pages),
+        cmocka_unit_test(filters),        cmocka_unit_test(one_row),
+        cmocka_unit_test(bad_tags)};
     return cmocka_run_group_tests(tests, scratch_setup, store_teardown);
 }

@@ -12,6 +12,7 @@
 #include "commands/collection/collection.h"
 #include "commands/common/encode_use.h"
 #include "commands/common/set_use.h"
+#include "io/image/thumbnail.h"
 
 /* One run over the inputs. */
 typedef struct adding {
@@ -28,6 +29,7 @@ typedef struct adding {
     size_t *input;
     char (*sha256)[65];
     int64_t *time;
+    pnb__buf *thumbnail; /* filled by the threads that decode, each its own */
     size_t n;
     size_t *of_row; /* place in the lot of each row of the set made of it */
     pnb_store_added done;
@@ -40,7 +42,11 @@ static pnb_status lot_image(const void *user, size_t i, const pnb_image_opts *op
                             pnb_error *err)
 {
     const adding *a = user;
-    return a->all.image(a->all.user, a->input[i], opts, out, err);
+    pnb_status status = a->all.image(a->all.user, a->input[i], opts, out, err);
+    pnb__buf_reset(&a->thumbnail[i]);
+    if (status == PNB_OK && pnb__thumbnail_make(out, &a->thumbnail[i], NULL) != PNB_OK)
+        pnb__buf_reset(&a->thumbnail[i]); /* the row is worth more than what is shown of it */
+    return status;
 }
 
 static const char *lot_text(const void *user, size_t i)
@@ -117,23 +123,29 @@ static pnb_status add_set(adding *a, const pnb_embeddings *set)
 {
     char(*sha256)[65] = NULL;
     int64_t *times = NULL, now = (int64_t)time(NULL);
+    pnb_store_thumbnail *thumbnails = NULL;
     pnb_store_added added;
     pnb_status status;
     PNB_TRY(PNB_ALLOC(sha256, set->n, &a->app->err));
     PNB_TRY(PNB_ALLOC(times, set->n, &a->app->err));
+    PNB_TRY(PNB_ALLOC(thumbnails, set->n, &a->app->err));
     for (size_t row = 0; row < set->n; row++) {
         int64_t of_input = a->time[a->of_row[row]];
         memcpy(sha256[row], a->sha256[a->of_row[row]], sizeof sha256[row]);
         times[row] = of_input >= 0 ? of_input : now;
+        const pnb__buf *picture = &a->thumbnail[a->of_row[row]];
+        thumbnails[row] = (pnb_store_thumbnail){picture->data, picture->size};
     }
     const pnb_store_batch batch = {.set = set,
                                    .sha256 = (const char(*)[65])sha256,
                                    .time = times,
                                    .tags = a->opts->tags.items,
-                                   .n_tags = a->opts->tags.n};
+                                   .n_tags = a->opts->tags.n,
+                                   .thumbnails = thumbnails};
     PNB_TRY(pnb_store_add(a->store, &batch, &added, &a->app->err));
     count_added(a, &added);
 done:
+    pnb__free(thumbnails);
     pnb__free(sha256);
     pnb__free(times);
     return status;
@@ -161,8 +173,10 @@ static pnb_status add_lot(adding *a)
         status = PNB_OK; /* not one of these could be read: each was named */
     else
         pnb__fail(&a->app->err, status, "%s", why.text);
-    a->n = 0;
 done:
+    for (size_t i = 0; i < a->n; i++)
+        pnb__buf_reset(&a->thumbnail[i]);
+    a->n = 0;
     pnb_embeddings_free(set);
     return status;
 }
@@ -210,6 +224,7 @@ static pnb_status add_inputs(adding *a)
     PNB_TRY(PNB_ALLOC(a->input, most, err));
     PNB_TRY(PNB_ALLOC(a->sha256, most, err));
     PNB_TRY(PNB_ALLOC(a->time, most, err));
+    PNB_TRY(PNB_ALLOC_ZERO(a->thumbnail, most, err));
     PNB_TRY(PNB_ALLOC(a->of_row, most, err));
     for (size_t i = 0; i < a->all.n; i++) {
         PNB_TRY(gather(a, i));
@@ -224,10 +239,12 @@ done:
     pnb__free(a->input);
     pnb__free(a->sha256);
     pnb__free(a->time);
+    pnb__free(a->thumbnail);
     pnb__free(a->of_row);
     a->input = a->of_row = NULL;
     a->sha256 = NULL;
     a->time = NULL;
+    a->thumbnail = NULL;
     return status;
 }
 

@@ -26,6 +26,8 @@ pnb_status pnb__heif_decode(pnb_image *out, const unsigned char *bytes, size_t n
 /* ---- jpeg_write.c ---- How many bytes an RGB picture takes as a JPEG of this quality, 1 to 100.
  * Errors  ARG (not RGB, a side of more than 65,500), NOMEM */
 pnb_status pnb__jpeg_size(const pnb_image *image, int quality, size_t *n_bytes, pnb_error *err);
+/* Appends such a JPEG. */
+pnb_status pnb__jpeg_encode(const pnb_image *image, int quality, pnb__buf *out, pnb_error *err);
 
 /* ---- formats.c ---- Endings of picture files, in any case; those of formats that stay unread too,
  * so that each such file is reported. `keys` is a ';' list. */

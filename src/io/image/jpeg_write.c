@@ -1,8 +1,8 @@
 /* JPEG writing by libjpeg-turbo: baseline, 4:2:0, the library's own tables at a quality, no
- * metadata. Nothing is kept of it but its length: how many bytes a picture takes says how much is
- * in it, the plainest score that a learned uncertainty has to be better than.
+ * metadata. Its length alone says how much is in a picture, the plainest score that a learned
+ * uncertainty has to be better than; its bytes are thumbnails.
  *
- * libjpeg reports errors by a callback that must not return: it jumps back to pnb__jpeg_size. */
+ * libjpeg reports errors by a callback that must not return: it jumps back to write_jpeg. */
 #include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -56,7 +56,9 @@ static void write_rows(write_job *job, const pnb_image *image, int quality)
     jpeg_finish_compress(c);
 }
 
-pnb_status pnb__jpeg_size(const pnb_image *image, int quality, size_t *n_bytes, pnb_error *err)
+/* The bytes appended to `out` (NULL: counted only). */
+static pnb_status write_jpeg(const pnb_image *image, int quality, pnb__buf *out, size_t *n_bytes,
+                             pnb_error *err)
 {
     if (image->pixels == NULL || image->mode != PNB_IMAGE_PLAIN || image->channels != 3 ||
         image->width > JPEG_MAX_DIMENSION || image->height > JPEG_MAX_DIMENSION)
@@ -73,6 +75,8 @@ pnb_status pnb__jpeg_size(const pnb_image *image, int quality, size_t *n_bytes, 
     if (setjmp(job->jump) == 0) {
         write_rows(job, image, quality);
         *n_bytes = job->n_bytes;
+        if (out != NULL)
+            pnb__buf_append(out, job->bytes, job->n_bytes);
     } else {
         status = pnb__fail(err, job->is_memory ? PNB_NOMEM : PNB_ARG, "JPEG: %s%s",
                            job->is_memory ? "out of memory: " : "", job->message);
@@ -81,4 +85,16 @@ pnb_status pnb__jpeg_size(const pnb_image *image, int quality, size_t *n_bytes, 
     free(job->bytes);
     pnb__free(job);
     return status;
+}
+
+pnb_status pnb__jpeg_size(const pnb_image *image, int quality, size_t *n_bytes, pnb_error *err)
+{
+    return write_jpeg(image, quality, NULL, n_bytes, err);
+}
+
+pnb_status pnb__jpeg_encode(const pnb_image *image, int quality, pnb__buf *out, pnb_error *err)
+{
+    size_t n_bytes;
+    pnb_status status = write_jpeg(image, quality, out, &n_bytes, err);
+    return status == PNB_OK ? pnb__buf_check(out, err) : status;
 }

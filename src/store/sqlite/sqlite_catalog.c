@@ -28,6 +28,10 @@ static const char schema[] =
     "CREATE TABLE removed(number INTEGER PRIMARY KEY);"
     "INSERT INTO fact VALUES('generation', '0'), ('next', '1');";
 
+/* Came later: collections from before get it with their first writing. */
+static const char thumbnail_table[] =
+    "CREATE TABLE IF NOT EXISTS thumbnail(number INTEGER PRIMARY KEY, picture BLOB NOT NULL)";
+
 /* ---- statements ---- */
 
 pnb_status pnb__sqlite_fail(const pnb__sqlite *s, int code, pnb_error *err)
@@ -219,7 +223,8 @@ done:
 
 static pnb_status begin(void *self, pnb_error *err)
 {
-    return pnb__sqlite_run(self, "BEGIN IMMEDIATE", err);
+    pnb_status status = pnb__sqlite_run(self, "BEGIN IMMEDIATE", err);
+    return status == PNB_OK ? pnb__sqlite_run(self, thumbnail_table, err) : status;
 }
 
 static void rollback(void *self)
@@ -311,11 +316,33 @@ static pnb_status add_row(void *self, const pnb_store_row *row, pnb_error *err)
     return status == PNB_OK ? add_tags(s, row, err) : status;
 }
 
+static pnb_status put_thumbnail(void *self, int64_t number, const pnb_store_thumbnail *picture,
+                                pnb_error *err)
+{
+    pnb__sqlite *s = self;
+    sqlite3_stmt *add = NULL;
+    bool more;
+    pnb_status status =
+        pnb__sqlite_kept(s, PNB__ADD_THUMBNAIL, "INSERT INTO thumbnail VALUES(?, ?)", &add, err);
+    if (status != PNB_OK)
+        return status;
+    int code = sqlite3_bind_int64(add, 1, number);
+    if (code == SQLITE_OK)
+        code = sqlite3_bind_blob64(add, 2, picture->bytes, picture->n_bytes, SQLITE_STATIC);
+    status =
+        code == SQLITE_OK ? pnb__sqlite_step(s, add, &more, err) : pnb__sqlite_fail(s, code, err);
+    sqlite3_reset(add); /* the bytes are the caller's */
+    return status;
+}
+
 static pnb_status remove_range(void *self, int64_t first, int64_t end, size_t *n, pnb_error *err)
 {
     pnb_status status;
     PNB_TRY(pnb__sqlite_change(self, NULL, err, "DELETE FROM tag WHERE number >= ? AND number < ?",
                                "ii", first, end));
+    PNB_TRY(pnb__sqlite_change(self, NULL, err,
+                               "DELETE FROM thumbnail WHERE number >= ? AND number < ?", "ii",
+                               first, end));
     PNB_TRY(pnb__sqlite_change(self, NULL, err,
                                "INSERT INTO removed SELECT number FROM row WHERE number >= ? AND "
                                "number < ?",
@@ -359,6 +386,7 @@ const pnb__catalog_calls pnb__catalog_sqlite = {.create = create,
                                                 .knows = pnb__sqlite_knows,
                                                 .numbers = pnb__sqlite_numbers,
                                                 .row = pnb__sqlite_row,
+                                                .thumbnail = pnb__sqlite_thumbnail,
                                                 .check = pnb__sqlite_check,
                                                 .begin = begin,
                                                 .commit = commit,
@@ -367,6 +395,7 @@ const pnb__catalog_calls pnb__catalog_sqlite = {.create = create,
                                                 .add_shard = add_shard,
                                                 .drop_shard = drop_shard,
                                                 .add_row = add_row,
+                                                .put_thumbnail = put_thumbnail,
                                                 .remove_id = remove_id,
                                                 .remove_range = remove_range,
                                                 .forget = forget};

@@ -7,7 +7,7 @@
 #include "store/catalog.h"
 
 /* Statements that adding a row repeats; kept while the connection lives. */
-enum { PNB__ADD_ROW, PNB__ADD_TAG, PNB__KNOWS, PNB__NUMBER_OF, PNB__N_KEPT };
+enum { PNB__ADD_ROW, PNB__ADD_TAG, PNB__ADD_THUMBNAIL, PNB__KNOWS, PNB__NUMBER_OF, PNB__N_KEPT };
 
 typedef struct pnb__sqlite {
     sqlite3 *db;
@@ -41,6 +41,8 @@ pnb_status pnb__sqlite_numbers(void *self, const pnb__page *page, pnb__number_fn
                                pnb_error *err);
 pnb_status pnb__sqlite_row(void *self, const char *id, int64_t number, pnb__row_fn visit,
                            void *user, pnb_error *err);
+pnb_status pnb__sqlite_thumbnail(void *self, int64_t number, pnb__buf *out, bool *has,
+                                 pnb_error *err);
 pnb_status pnb__sqlite_check(void *self, void (*problem)(void *user, const char *text), void *user,
                              pnb_error *err);
 

@@ -154,6 +154,20 @@ static bool is_bounded(double low, double high)
     return low > -(double)INFINITY || high < (double)INFINITY;
 }
 
+static const char *order_of(pnb_store_order order)
+{
+    switch (order) {
+    case PNB_STORE_NEWEST:
+        return "number DESC";
+    case PNB_STORE_CERTAIN:
+        return "uncertainty, number";
+    case PNB_STORE_UNCERTAIN:
+        return "uncertainty DESC, number";
+    default:
+        return "number";
+    }
+}
+
 static void write_numbers_sql(pnb__buf *sql, const pnb__page *page)
 {
     const pnb_store_filter *f = page->filter;
@@ -164,7 +178,7 @@ static void write_numbers_sql(pnb__buf *sql, const pnb__page *page)
         pnb__buf_puts(sql, " AND uncertainty BETWEEN ?4 AND ?5");
     for (size_t i = 0; f != NULL && i < f->n_tags; i++)
         pnb__buf_printf(sql, " AND number IN (SELECT number FROM tag WHERE tag = ?%zu)", 7 + i);
-    pnb__buf_puts(sql, " ORDER BY number LIMIT ?6");
+    pnb__buf_printf(sql, " ORDER BY %s LIMIT ?6", order_of(page->order));
 }
 
 static pnb_status bind_page(const pnb__sqlite *s, sqlite3_stmt *list, const pnb__page *page,
@@ -252,6 +266,38 @@ pnb_status pnb__sqlite_row(void *self, const char *id, int64_t number, pnb__row_
         goto done;
     read_row(find, &row);
     status = row.id != NULL ? visit(user, &row, err) : pnb__sqlite_fail(s, SQLITE_CORRUPT, err);
+done:
+    sqlite3_finalize(find);
+    return status;
+}
+
+/* ---- thumbnails ---- */
+
+static pnb_status has_thumbnails(const pnb__sqlite *s, bool *has, pnb_error *err)
+{
+    sqlite3_stmt *find = NULL;
+    pnb_status status = pnb__sqlite_prepare(
+        s, "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'thumbnail'", &find, err);
+    if (status == PNB_OK)
+        status = pnb__sqlite_step(s, find, has, err);
+    sqlite3_finalize(find);
+    return status;
+}
+
+pnb_status pnb__sqlite_thumbnail(void *self, int64_t number, pnb__buf *out, bool *has,
+                                 pnb_error *err)
+{
+    const pnb__sqlite *s = self;
+    sqlite3_stmt *find = NULL;
+    *has = false;
+    pnb_status status = has_thumbnails(s, has, err);
+    if (status != PNB_OK || !*has)
+        return status;
+    PNB_TRY(pnb__sqlite_prepare(s, "SELECT picture FROM thumbnail WHERE number = ?", &find, err));
+    sqlite3_bind_int64(find, 1, number);
+    PNB_TRY(pnb__sqlite_step(s, find, has, err));
+    if (*has)
+        pnb__buf_append(out, sqlite3_column_blob(find, 0), (size_t)sqlite3_column_bytes(find, 0));
 done:
     sqlite3_finalize(find);
     return status;
