@@ -249,6 +249,13 @@ typedef struct pnb__match_in {
 pnb__tensor *pnb__match_nll(const pnb__match_in *in);
 /* x (N,D), N >= 2 -> (N-1): log sum_{j > i} exp(-rate |x_i - x_j|^2), a strip of rows at a time */
 pnb__tensor *pnb__pair_log_sums(pnb__tensor *x, double rate);
+/* Losses over all pairs of x (B1,D) and y (B2,D), a strip of rows at a time, so that memory does
+ * not grow with B1 B2: with l_ij = x_i . y_j + row_i + col_j, row (B1) and col (B2) or NULL,
+ *   pair_softplus       -> (B1): sum_j log(1 + exp(l_ij))
+ *   pair_cross_entropy  -> (B1): log sum_j exp(l_ij) - l_i,t(i), targets t (B1) int32 in [0,B2)
+ * Backward makes the logits again. */
+pnb__tensor *pnb__pair_softplus(pnb__tensor *x, pnb__tensor *y, pnb__tensor *row, pnb__tensor *col);
+pnb__tensor *pnb__pair_cross_entropy(pnb__tensor *x, pnb__tensor *y, pnb__tensor *targets);
 /* Per-dimension hypothesis H of SPEC section 2 (ProLIP Eq. 3): h[i] = inc(1,2) - inc(2,1). */
 typedef struct pnb__search_inclusion_opts {
     bool published;

@@ -2,11 +2,11 @@
  *
  * Every pairwise loss is built from logits l_ij through one identity: with y = +1 on the diagonal
  * and -1 elsewhere, sum_ij -log s(y_ij l_ij) = sum_ij softplus(l_ij) - sum_i l_ii, so that no B x B
- * label matrix exists; with labels Y_ij of mixed pictures the second sum is that of Y_ij l_ij.
- * Scale and variances are folded into the rows before the matrix product. Terms are safe at any
- * log-variance: they are clipped far outside what a model reaches, and a term over its limit is
- * multiplied by an exact 0 (see `gate`). Following the paper, VIB uses log sigma^2; the released
- * code halves it, and `vib_official` does so too. */
+ * label matrix exists, nor one of logits (pnb__pair_softplus); with labels Y_ij of mixed pictures
+ * the second sum is that of Y_ij l_ij. Scale and variances are folded into the rows before the
+ * matrix product. Terms are safe at any log-variance: they are clipped far outside what a model
+ * reaches, and a term over its limit is multiplied by an exact 0 (see `gate`). Following the paper,
+ * VIB uses log sigma^2; the released code halves it, and `vib_official` does so too. */
 #include "train/loss_terms.h"
 
 #include "train/losses/soft_contrastive.h"
@@ -31,9 +31,12 @@ static pnb__tensor *clipped(pnb__graph *g, pnb__tensor *x)
     double cap = pnb__graph_kernels(g)->real == PNB__F32 ? 60 : 600;
     if (x == NULL)
         return NULL;
+    size_t begin = pnb__segment_begin(g);
     pnb__tensor *over = pnb__apply(PNB__RELU, pnb__affine(x, 1, -cap));
     pnb__tensor *under = pnb__apply(PNB__RELU, pnb__affine(x, -1, -cap));
-    return pnb__add(pnb__sub(x, over), under);
+    pnb__tensor *held = pnb__add(pnb__sub(x, over), under);
+    pnb__segment_end(g, begin, held);
+    return held;
 }
 
 pnb__loss_in pnb__terms_clip(pnb__graph *g, const pnb__loss_in *in)
@@ -55,33 +58,37 @@ static pnb__tensor *gate(pnb__tensor *x, double limit)
 }
 
 /* u = tr Sigma = sum_d exp(lv): the uncertainty of a row. (B,D) -> (B) */
-static pnb__tensor *trace(const pnb__dist *d)
+static pnb__tensor *trace(pnb__graph *g, const pnb__dist *d)
 {
-    return pnb__sum(pnb__apply(PNB__EXP, d->log_var), -1);
+    size_t begin = pnb__segment_begin(g);
+    pnb__tensor *u = pnb__sum(pnb__apply(PNB__EXP, d->log_var), -1);
+    pnb__segment_end(g, begin, u);
+    return u;
 }
 
-/* l_ij = left_i . right_j + row_i + col_j: all of them (B,B) and the diagonal (B). The diagonal is
- * a sum over rows of its own, since a matrix product's l_ii is not to be picked out of (B,B). row
- * and col (B) may be NULL. */
+/* l_ij = left_i . right_j + row_i + col_j and its diagonal (B), a sum over rows of its own: there
+ * is no (B,B) to pick l_ii out of. row and col (B) may be NULL. */
 typedef struct pairs {
-    pnb__tensor *all, *diagonal;
+    pnb__tensor *left, *right, *row, *col, *diagonal;
 } pairs;
 
 static pairs make_pairs(pnb__tensor *left, pnb__tensor *right, pnb__tensor *row, pnb__tensor *col)
 {
-    pairs p;
-    size_t n = pnb__dim(left, 0);
-    p.all = pnb__matmul(left, false, right, true);
-    p.diagonal = pnb__sum(pnb__mul(left, right), -1);
-    if (row != NULL) {
-        p.all = pnb__add(p.all, pnb__reshape(row, 2, (size_t[]){n, 1}));
+    pairs p = {left, right, row, col, pnb__sum(pnb__mul(left, right), -1)};
+    if (row != NULL)
         p.diagonal = pnb__add(p.diagonal, row);
-    }
-    if (col != NULL) {
-        p.all = pnb__add(p.all, col);
+    if (col != NULL)
         p.diagonal = pnb__add(p.diagonal, col);
-    }
     return p;
+}
+
+/* All l_ij, (B,B). */
+static pnb__tensor *all_pairs(const pairs *p)
+{
+    pnb__tensor *all = pnb__matmul(p->left, false, p->right, true);
+    if (p->row != NULL)
+        all = pnb__add(all, pnb__reshape(p->row, 2, (size_t[]){pnb__dim(p->left, 0), 1}));
+    return p->col != NULL ? pnb__add(all, p->col) : all;
 }
 
 /* (B,B) or (B,1) filled by pnb__loss_start, once for all terms that read it. */
@@ -103,12 +110,15 @@ static pnb__tensor *labels_of(const build *b)
  * is -1: the pairs of other processes' rows have no diagonal. */
 static pnb__tensor *pair_loss(const build *b, pairs p, double factor)
 {
-    pnb__tensor *all = sum_all(pnb__apply(PNB__SOFTPLUS, p.all));
-    if (b->in->has_labels)
-        all = pnb__sub(all, sum_all(pnb__mul(p.all, labels_of(b))));
-    else if (!b->in->negative_only)
-        all = pnb__sub(all, sum_all(p.diagonal));
-    return pnb__affine(all, factor, 0);
+    if (b->in->has_labels) {
+        pnb__tensor *all = all_pairs(&p);
+        pnb__tensor *of_all = sum_all(pnb__apply(PNB__SOFTPLUS, all));
+        return pnb__affine(pnb__sub(of_all, sum_all(pnb__mul(all, labels_of(b)))), factor, 0);
+    }
+    pnb__tensor *sum = sum_all(pnb__pair_softplus(p.left, p.right, p.row, p.col));
+    if (!b->in->negative_only)
+        sum = pnb__sub(sum, sum_all(p.diagonal));
+    return pnb__affine(sum, factor, 0);
 }
 
 /* bias as a row to add, (B); NULL when there is none. */
@@ -120,11 +130,11 @@ static pnb__tensor *bias_row(pnb__tensor *bias, size_t n)
 /* ProLIP Eq. 2: csd = 2 - 2 mu_i.mu_j + u_i + u_j for unit means, l_ij = -a/2 csd + a + b, that is
  *   l_ij = a mu_i.mu_j + (b - a/2 u_i) - a/2 u_j
  * a goes into the left rows, so that no (B,B) matrix is scaled. */
-static pairs ppcl_pairs(const pnb__loss_in *in)
+static pairs ppcl_pairs(pnb__graph *g, const pnb__loss_in *in)
 {
     pnb__tensor *half = pnb__affine(in->scale, -0.5, 0);
-    pnb__tensor *row = pnb__mul(trace(&in->image), half);
-    pnb__tensor *col = pnb__mul(trace(&in->text), half);
+    pnb__tensor *row = pnb__mul(trace(g, &in->image), half);
+    pnb__tensor *col = pnb__mul(trace(g, &in->text), half);
     if (in->bias != NULL)
         row = pnb__add(row, in->bias);
     return make_pairs(pnb__mul(in->image.mean, in->scale), in->text.mean, row, col);
@@ -133,7 +143,8 @@ static pairs ppcl_pairs(const pnb__loss_in *in)
 pnb__tensor *pnb__loss_logits(pnb__graph *g, const pnb__loss_in *in)
 {
     const pnb__loss_in safe = pnb__terms_clip(g, in);
-    return ppcl_pairs(&safe).all;
+    const pairs p = ppcl_pairs(g, &safe);
+    return all_pairs(&p);
 }
 
 /* B, the rows of a side. */
@@ -145,7 +156,7 @@ static double n_pairs(const build *b)
 /* (1/B) sum_ij -log s(y_ij l_ij): a sum over B^2 pairs divided by B, as SigLIP does. */
 static pnb__tensor *build_ppcl(build *b)
 {
-    return pair_loss(b, ppcl_pairs(b->in), 1 / n_pairs(b));
+    return pair_loss(b, ppcl_pairs(b->g, b->in), 1 / n_pairs(b));
 }
 
 /* SigLIP: l_ij = a mu_i.mu_j + b on the means alone, with scalars of its own where there are
@@ -169,10 +180,8 @@ static pnb__tensor *build_clip(build *b)
     size_t n = pnb__dim(in->image.mean, 0);
     b->out->targets = pnb__input(b->g, PNB__INT32, 1, &n);
     pnb__tensor *image = pnb__mul(in->image.mean, in->scale);
-    pnb__tensor *rows = pnb__matmul(image, false, in->text.mean, true);
-    pnb__tensor *cols = pnb__matmul(in->text.mean, false, image, true);
-    pnb__tensor *i2t = mean_all(pnb__cross_entropy(rows, b->out->targets));
-    pnb__tensor *t2i = mean_all(pnb__cross_entropy(cols, b->out->targets));
+    pnb__tensor *i2t = mean_all(pnb__pair_cross_entropy(image, in->text.mean, b->out->targets));
+    pnb__tensor *t2i = mean_all(pnb__pair_cross_entropy(in->text.mean, image, b->out->targets));
     return pnb__affine(pnb__add(i2t, t2i), 0.5, 0);
 }
 
@@ -227,9 +236,12 @@ static pnb__tensor *build_pcmepp_pseudo(build *b)
 static pnb__tensor *inclusion_of(const build *b, const pnb__dist *one, const pnb__dist *two)
 {
     const pnb__search_inclusion_opts opts = {!b->opts->inclusion_exact, b->opts->inclusion_eps};
+    size_t begin = pnb__segment_begin(b->g);
     pnb__tensor *h = pnb__inclusion(one->mean, one->log_var, two->mean, two->log_var, &opts);
     pnb__tensor *minus = pnb__affine(h, -b->opts->inclusion_scale, 0);
-    return gate(mean_all(pnb__apply(PNB__SOFTPLUS, minus)), b->opts->inclusion_limit);
+    pnb__tensor *all = mean_all(pnb__apply(PNB__SOFTPLUS, minus));
+    pnb__segment_end(b->g, begin, all);
+    return gate(all, b->opts->inclusion_limit);
 }
 
 /* An image says more than its caption: image inside text. */
@@ -264,9 +276,11 @@ static pnb__tensor *build_txt_inclusion(build *b)
  * lv/2 in place of lv, the standard deviation where the formula has the variance. */
 static pnb__tensor *divergence(const build *b, const pnb__dist *d)
 {
+    size_t begin = pnb__segment_begin(b->g);
     pnb__tensor *lv = b->opts->vib_official ? pnb__affine(d->log_var, 0.5, 0) : d->log_var;
     pnb__tensor *spread = pnb__sub(pnb__apply(PNB__EXP, lv), lv);
     pnb__tensor *all = mean_all(pnb__add(pnb__apply(PNB__SQUARE, d->mean), spread));
+    pnb__segment_end(b->g, begin, all);
     return gate(pnb__affine(all, 0.5, -0.5), b->opts->vib_limit);
 }
 

@@ -361,6 +361,23 @@ static pnb__tensor *case_pair_log_sums(fixture *f, int v)
                     : NULL;
 }
 
+static pnb__tensor *case_pair_softplus(fixture *f, int v)
+{
+    return v == 0   ? pnb__pair_softplus(IN(3, 4), IN(5, 4), IN(3), IN(5))
+           : v == 1 ? pnb__pair_softplus(IN(4, 2), IN(3, 2), NULL, NULL)
+           : v == 2 ? pnb__pair_softplus(IN(1, 1), IN(2, 1), IN(1), NULL)
+                    : NULL;
+}
+
+static pnb__tensor *case_pair_cross_entropy(fixture *f, int v)
+{
+    static const int32_t targets[] = {4, 0, 2, 2};
+    pnb__tensor *t = v > 1 ? NULL : int_in(f, targets + v, SHAPE(v == 0 ? 4 : 2));
+    return v == 0   ? pnb__pair_cross_entropy(IN(4, 3), IN(5, 3), t)
+           : v == 1 ? pnb__pair_cross_entropy(IN(2, 1), IN(3, 1), t)
+                    : NULL;
+}
+
 /* x x^T + n I is positive definite whatever x is. */
 static pnb__tensor *positive_definite(fixture *f)
 {

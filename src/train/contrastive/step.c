@@ -201,6 +201,8 @@ static pnb_status build_accumulation(pnb__step_graphs *s, pnb_error *err)
     PNB_TRY(pnb__graph_plan(s->encode.graph, NULL, err));
     PNB_TRY(build_back(s, err));
     PNB_TRY(pnb__graph_create(&s->loss_graph, c->ctx, pnb__model_real(c->model), true, err));
+    pnb__graph_set_checkpointing(s->loss_graph,
+                                 true); /* cheap beside towers, and all rows are here */
     for (int i = 0; i < N_SIDES * N_PARTS; i++) {
         int side = i / N_PARTS;
         const size_t shape[2] = {s->n_all * pnb__step_side_rows(s, side), s->dim};

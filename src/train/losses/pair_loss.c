@@ -66,11 +66,34 @@ static pnb__tensor *own_logits(const pnb__pcmepp_in *in)
     return logits_of(in, pnb__add(apart, traces));
 }
 
-/* The same mean with the identity for labels: mean log(1 + e^z) - (1/B^2) sum_b z_bb */
-static pnb__tensor *match_own(const pnb__pcmepp_in *in, pnb__tensor *logits)
+/* What a distance reads of a side: its rows as points, and what a row adds by itself, (B). */
+static pnb__tensor *points_of(const pnb__pcmepp_in *in, const pnb__side_rows *side)
 {
-    double places = (double)pnb__n(logits);
-    pnb__tensor *all = pnb__mean(pnb__apply(PNB__SOFTPLUS, logits), PNB__ALL_AXES);
+    if (in->distance != PNB__PCMEPP_W2)
+        return side->mean;
+    pnb__tensor *const parts[2] = {side->mean, spread(side->log_var, 0.5)};
+    return pnb__concat(parts, 2, 1);
+}
+
+static pnb__tensor *own_part(const pnb__pcmepp_in *in, const pnb__side_rows *side,
+                             pnb__tensor *points)
+{
+    pnb__tensor *norm = pnb__sum(square(points), 1);
+    return in->distance == PNB__PCMEPP_W2 ? norm
+                                          : pnb__add(norm, pnb__sum(spread(side->log_var, 1), 1));
+}
+
+/* The same mean with the identity for labels: mean log(1 + e^z) - (1/B^2) sum_b z_bb. No matrix:
+ * z_ij = 2 s p_i . q_j + (b - s n_i) - s n_j with points p, q and n = |p|^2 (csd: + tr V) */
+static pnb__tensor *match_own(const pnb__pcmepp_in *in)
+{
+    pnb__tensor *p = points_of(in, &in->images), *q = points_of(in, &in->texts);
+    double places = (double)pnb__dim(p, 0) * (double)pnb__dim(q, 0);
+    pnb__tensor *row = logits_of(in, own_part(in, &in->images, p));
+    pnb__tensor *col = pnb__affine(pnb__mul(own_part(in, &in->texts, q), in->scale), -1, 0);
+    pnb__tensor *left = pnb__mul(p, pnb__affine(in->scale, 2, 0));
+    pnb__tensor *all =
+        pnb__affine(pnb__sum(pnb__pair_softplus(left, q, row, col), PNB__ALL_AXES), 1 / places, 0);
     if (in->negative_only)
         return all;
     pnb__tensor *own = pnb__sum(own_logits(in), PNB__ALL_AXES);
@@ -131,8 +154,8 @@ static pnb__tensor *information(pnb__side_rows side)
 pnb__pcmepp_out pnb__pcmepp_build(const pnb__pcmepp_in *in)
 {
     pnb__pcmepp_out out = {0};
-    pnb__tensor *logits = logits_of(in, distances(in));
-    out.match = in->matched == NULL ? match_own(in, logits) : cross_entropy(logits, in->matched);
+    pnb__tensor *logits = in->matched == NULL ? NULL : logits_of(in, distances(in));
+    out.match = in->matched == NULL ? match_own(in) : cross_entropy(logits, in->matched);
     out.loss = pnb__affine(out.match, in->factor, 0);
     if (in->vib_beta != 0) {
         out.vib = pnb__add(information(in->images), information(in->texts));

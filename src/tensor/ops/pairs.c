@@ -1,0 +1,228 @@
+/* Losses over all pairs of two sets of rows whose (B1,B2) logits never exist as a whole.
+ *
+ *     l_ij = x_i . y_j + row_i + col_j
+ *     pair_softplus         y_i = sum_j log(1 + exp(l_ij))           PPCL, SigLIP, PCME++'s
+ * matching pair_cross_entropy    y_i = log sum_j exp(l_ij) - l_i,t(i)     InfoNCE, one way of it
+ *
+ * Both go over strips of rows: a strip's logits by the matrix product, its sums, and in backward
+ * the logits again, which become weights w_ij = dy_i d y_i / d l_ij in their own place:
+ *     dx_i = sum_j w_ij y_j,  dy_j = sum_i w_ij x_i,  drow_i = sum_j w_ij,  dcol_j = sum_i w_ij
+ * One product more than with kept logits buys memory of one strip, whatever B is. Strips are of
+ * fixed size and added in their order. */
+#include "kernels/gemm_rows.h"
+#include "tensor/graph_internal.h"
+
+#define STRIP ((size_t)1 << 22)  /* logits held at once where rows are short, */
+#define LEAST_ROWS ((size_t)256) /* and the rows that a product needs to be fast where not */
+
+enum { X, Y, ROW, COL, TARGETS = ROW };
+
+static unsigned char *at(const pnb__tensor *t, const void *p, size_t elements)
+{
+    return (unsigned char *)(uintptr_t)p + elements * pnb__elem_bytes(t);
+}
+
+static size_t strip_rows(const pnb__tensor *t)
+{
+    size_t rows = PNB_MAX(STRIP / PNB_MAX(t->in[Y]->shape[0], (size_t)1), LEAST_ROWS);
+    return PNB_MAX(PNB_MIN(rows, t->in[X]->shape[0]), (size_t)1);
+}
+
+/* x (B1,D), y (B2,D), nothing empty -> (B1) */
+static bool set_pairs(pnb__tensor *t)
+{
+    const pnb__tensor *x = t->in[X], *y = t->in[Y];
+    char tx[96], ty[96];
+    if (x->n_dims != 2 || y->n_dims != 2 || x->shape[1] != y->shape[1] || x->n == 0 || y->n == 0)
+        return pnb__node_fail(t->graph, PNB_SHAPE, "%s: rows %s and %s", t->op->name,
+                              pnb__shape_text(x, tx), pnb__shape_text(y, ty));
+    pnb__set_shape(t, 1, x->shape);
+    t->work_bytes = t->work_bwd_bytes = strip_rows(t) * y->shape[0] * pnb__elem_bytes(t);
+    t->flops = 2.0 * (double)x->n * (double)y->shape[0];
+    return true;
+}
+
+/* The rows of one strip. */
+typedef struct strip {
+    size_t first, m, n, dim;
+    const void *x, *y; /* the strip's rows, all columns */
+    void *l;           /* (m,n) logits, then weights */
+} strip;
+
+/* l_ij of the rows from `first` on; row and col may be NULL. */
+static strip make_strip(const pnb__tensor *t, size_t first, const pnb__tensor *row,
+                        const pnb__tensor *col, void *work)
+{
+    const pnb__graph *g = t->graph;
+    const pnb__tensor *x = t->in[X], *y = t->in[Y];
+    strip s = {.first = first,
+               .m = PNB_MIN(strip_rows(t), x->shape[0] - first),
+               .n = y->shape[0],
+               .dim = x->shape[1],
+               .x = at(t, pnb__data(x), first * x->shape[1]),
+               .y = pnb__data(y),
+               .l = work};
+    pnb__gemm_args m = pnb__gemm_rows(s.m, s.n, s.dim, false, true);
+    m.a = s.x;
+    m.b = s.y;
+    m.c = s.l;
+    m.bias = col == NULL ? NULL : pnb__data(col);
+    g->kernels.gemm(g->ctx, &m);
+    if (row != NULL) {
+        const pnb__binary_args add = {.op = PNB__ADD,
+                                      .dims = {1, 1, 1, s.m, s.n},
+                                      .stride_a = {0, 0, 0, s.n, 1},
+                                      .stride_b = {0, 0, 0, 1, 0},
+                                      .a = s.l,
+                                      .b = at(t, pnb__data(row), first),
+                                      .y = s.l};
+        g->kernels.binary(g->ctx, &add);
+    }
+    return s;
+}
+
+/* dx += w y, dy += w^T x; either may be NULL. */
+static void add_products(const pnb__tensor *t, const strip *s)
+{
+    const pnb__graph *g = t->graph;
+    pnb__gemm_args m = pnb__gemm_rows(s->m, s->dim, s->n, false, false);
+    m.beta = 1;
+    m.a = s->l;
+    m.b = s->y;
+    m.c = t->d_in[X] == NULL ? NULL : at(t, t->d_in[X], s->first * s->dim);
+    if (m.c != NULL)
+        g->kernels.gemm(g->ctx, &m);
+    m = pnb__gemm_rows(s->n, s->dim, s->m, true, false);
+    m.beta = 1;
+    m.a = s->l;
+    m.b = s->x;
+    m.c = t->d_in[Y];
+    if (m.c != NULL)
+        g->kernels.gemm(g->ctx, &m);
+}
+
+/* Strips add to gradients, and one tensor may stand on both sides. */
+static void begin_gradients(const pnb__tensor *t)
+{
+    for (int i = 0; i < t->n_in; i++)
+        if (t->in[i] != NULL && t->d_in[i] != NULL && !t->acc_in[i])
+            pnb__zero(t, t->d_in[i], t->in[i]->n * pnb__elem_bytes(t));
+}
+
+/* ---- pair_softplus ---- */
+
+pnb__tensor *pnb__pair_softplus(pnb__tensor *x, pnb__tensor *y, pnb__tensor *row, pnb__tensor *col)
+{
+    if (x == NULL || y == NULL)
+        return NULL;
+    return pnb__node(x->graph, PNB__OP_PAIR_SOFTPLUS, (pnb__tensor *[]){x, y, row, col}, 4, NULL,
+                     0);
+}
+
+bool pnb__op_pair_softplus_shape(pnb__tensor *t)
+{
+    if (!set_pairs(t))
+        return false;
+    char text[96];
+    for (int i = ROW; i <= COL; i++) {
+        const pnb__tensor *add = t->in[i];
+        size_t n = t->in[i == ROW ? X : Y]->shape[0];
+        if (add != NULL && (add->n_dims != 1 || add->shape[0] != n))
+            return pnb__node_fail(t->graph, PNB_SHAPE, "pair_softplus: %s to add to %zu rows",
+                                  pnb__shape_text(add, text), n);
+    }
+    t->saves_in = 15; /* backward makes the strips again */
+    return true;
+}
+
+/* y_i = sum_j softplus(l_ij) */
+bool pnb__op_pair_softplus_forward(pnb__tensor *t, bool recompute)
+{
+    (void)recompute;
+    const pnb__kernels *k = &t->graph->kernels;
+    for (size_t first = 0; first < t->n; first += strip_rows(t)) {
+        strip s = make_strip(t, first, t->in[ROW], t->in[COL], t->work);
+        k->unary(t->graph->ctx, PNB__SOFTPLUS, s.m * s.n, 0, 0, s.l, s.l);
+        k->sum(t->graph->ctx, s.m, s.n, 1, 1.0, s.l, at(t, t->data, first), false);
+    }
+    return true;
+}
+
+/* y_i = sum_j softplus(l_ij):  w_ij = s(l_ij) dy_i */
+void pnb__op_pair_softplus_backward(pnb__tensor *t)
+{
+    const pnb__kernels *k = &t->graph->kernels;
+    begin_gradients(t);
+    for (size_t first = 0; first < t->n; first += strip_rows(t)) {
+        strip s = make_strip(t, first, t->in[ROW], t->in[COL], t->work_bwd);
+        k->unary(t->graph->ctx, PNB__SIGMOID, s.m * s.n, 0, 0, s.l, s.l);
+        const pnb__binary_args scale = {.op = PNB__MUL,
+                                        .dims = {1, 1, 1, s.m, s.n},
+                                        .stride_a = {0, 0, 0, s.n, 1},
+                                        .stride_b = {0, 0, 0, 1, 0},
+                                        .a = s.l,
+                                        .b = at(t, t->grad, first),
+                                        .y = s.l};
+        k->binary(t->graph->ctx, &scale);
+        if (t->in[ROW] != NULL && t->d_in[ROW] != NULL)
+            k->sum(t->graph->ctx, s.m, s.n, 1, 1.0, s.l, at(t, t->d_in[ROW], first), true);
+        if (t->in[COL] != NULL && t->d_in[COL] != NULL)
+            k->sum(t->graph->ctx, 1, s.m, s.n, 1.0, s.l, t->d_in[COL], true);
+        add_products(t, &s);
+    }
+}
+
+/* ---- pair_cross_entropy ---- */
+
+pnb__tensor *pnb__pair_cross_entropy(pnb__tensor *x, pnb__tensor *y, pnb__tensor *targets)
+{
+    if (x == NULL || y == NULL || targets == NULL)
+        return NULL;
+    return pnb__node(x->graph, PNB__OP_PAIR_CROSS_ENTROPY, (pnb__tensor *[]){x, y, targets}, 3,
+                     NULL, 0);
+}
+
+/* The log-sums of all rows are kept, so that weights need no second look at a strip. */
+bool pnb__op_pair_cross_entropy_shape(pnb__tensor *t)
+{
+    const pnb__tensor *targets = t->in[TARGETS];
+    char text[96];
+    if (!set_pairs(t))
+        return false;
+    if (targets->kind != PNB__INT32 || targets->n != t->n)
+        return pnb__node_fail(t->graph, PNB_SHAPE, "pair_cross_entropy: targets %s of %zu rows",
+                              pnb__shape_text(targets, text), t->n);
+    t->saves_in = 7;
+    t->aux_bytes[0] = t->n * pnb__elem_bytes(t);
+    return true;
+}
+
+static const int32_t *targets_from(const pnb__tensor *t, size_t first)
+{
+    return (const int32_t *)pnb__data(t->in[TARGETS]) + first;
+}
+
+/* y_i = log sum_j exp(l_ij) - l_i,t(i) */
+bool pnb__op_pair_cross_entropy_forward(pnb__tensor *t, bool recompute)
+{
+    (void)recompute;
+    for (size_t first = 0; first < t->n; first += strip_rows(t)) {
+        strip s = make_strip(t, first, NULL, NULL, t->work);
+        t->graph->kernels.cross_entropy(t->graph->ctx, s.m, s.n, s.l, targets_from(t, first),
+                                        at(t, t->data, first), at(t, t->aux[0], first));
+    }
+    return true;
+}
+
+/* y_i = lse_i - l_i,t(i):  w_ij = (exp(l_ij - lse_i) - [j = t(i)]) dy_i */
+void pnb__op_pair_cross_entropy_backward(pnb__tensor *t)
+{
+    begin_gradients(t);
+    for (size_t first = 0; first < t->n; first += strip_rows(t)) {
+        strip s = make_strip(t, first, NULL, NULL, t->work_bwd);
+        t->graph->kernels.cross_entropy_bwd(t->graph->ctx, s.m, s.n, s.l, targets_from(t, first),
+                                            at(t, t->aux[0], first), at(t, t->grad, first), s.l,
+                                            false);
+        add_products(t, &s);
+    }
+}

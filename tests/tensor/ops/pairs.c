@@ -1,0 +1,221 @@
+/* Losses over all pairs in strips: values and gradients by plain loops, where one strip holds all
+ * and where several are needed, what is refused, and memory that does not grow with the pairs. */
+#include "tests/tensor/graphs.h"
+
+static double logit(const double *x, const double *y, size_t dim, double plus)
+{
+    for (size_t d = 0; d < dim; d++)
+        plus += x[d] * y[d];
+    return plus;
+}
+
+static double softplus(double x)
+{
+    return fmax(x, 0) + log1p(exp(-fabs(x)));
+}
+
+static void test_softplus(void **state)
+{
+    enum { N = 3, M = 4, D = 5 };
+    double want[N];
+    (void)state;
+    begin_graph(PNB__F64, false);
+    pnb__tensor *x = IN(N, D), *y = IN(M, D), *row = IN(N), *col = IN(M);
+    for (size_t i = 0; i < N; i++) {
+        want[i] = 0;
+        for (size_t j = 0; j < M; j++)
+            want[i] += softplus(logit(numbers(x) + i * D, numbers(y) + j * D, D,
+                                      numbers(row)[i] + numbers(col)[j]));
+    }
+    pnb__tensor *out = pnb__pair_softplus(x, y, row, col);
+    expect_shape(out, SHAPE(N));
+    expect_values(out, want, N);
+    pnb__tensor *zero;
+    REFUSED(pnb__pair_softplus(IN(2, 3), IN(4, 2), NULL, NULL), "pair_softplus: rows (2, 3)");
+    REFUSED(pnb__pair_softplus(IN(6), IN(4, 6), NULL, NULL), "pair_softplus: rows (6)");
+    REFUSED((zero = IN(0, 3), pnb__pair_softplus(zero, IN(4, 3), NULL, NULL)), "rows (0, 3)");
+    REFUSED(pnb__pair_softplus(IN(2, 3), IN(4, 3), IN(4), NULL), "(4) to add to 2 rows");
+    REFUSED(pnb__pair_softplus(IN(2, 3), IN(4, 3), NULL, IN(2)), "(2) to add to 4 rows");
+}
+
+static void test_cross_entropy(void **state)
+{
+    enum { N = 3, M = 4, D = 5 };
+    static const int32_t targets[N] = {3, 0, 0};
+    double want[N];
+    (void)state;
+    begin_graph(PNB__F64, false);
+    pnb__tensor *x = IN(N, D), *y = IN(M, D), *t = int_in(targets, SHAPE(N));
+    for (size_t i = 0; i < N; i++) {
+        double sum = 0;
+        for (size_t j = 0; j < M; j++)
+            sum += exp(logit(numbers(x) + i * D, numbers(y) + j * D, D, 0));
+        const double *own = numbers(y) + (size_t)targets[i] * D;
+        want[i] = log(sum) - logit(numbers(x) + i * D, own, D, 0);
+    }
+    pnb__tensor *out = pnb__pair_cross_entropy(x, y, t);
+    expect_shape(out, SHAPE(N));
+    expect_values(out, want, N);
+    REFUSED(pnb__pair_cross_entropy(IN(3, 2), IN(4, 3), int_in(targets, SHAPE(3))), "rows (3, 2)");
+    REFUSED(pnb__pair_cross_entropy(IN(2, 3), IN(4, 3), int_in(targets, SHAPE(3))),
+            "targets (3) of 2 rows");
+    REFUSED(pnb__pair_cross_entropy(IN(3, 3), IN(4, 3), IN(3)), "targets (3) of 3 rows");
+}
+
+/* ---- several strips: 900 rows against 16,500 are four of 256 rows and less ---- */
+
+enum { N1 = 900, N2 = 16500 };
+
+typedef struct sides {
+    float x[N1], y[N2], row[N1], col[N2];
+    int32_t targets[N1];
+    double d_x[N1], d_y[N2], d_row[N1], d_col[N2], loss; /* by plain loops, weights i % 3 + 1 */
+} sides;
+
+static double weight_of(size_t i)
+{
+    return (double)(i % 3 + 1);
+}
+
+static void fill(sides *s)
+{
+    for (size_t i = 0; i < N1; i++) {
+        s->x[i] = (float)sin(0.7 * (double)i);
+        s->row[i] = (float)cos((double)i);
+        s->targets[i] = (int32_t)(i * 17 % N2);
+    }
+    for (size_t j = 0; j < N2; j++) {
+        s->y[j] = (float)cos(0.3 * (double)j);
+        s->col[j] = (float)sin(1.1 * (double)j);
+    }
+}
+
+static void by_definition(sides *s, bool entropy)
+{
+    for (size_t i = 0; i < N1; i++) {
+        double sum = 0, w = weight_of(i), xi = s->x[i], ri = entropy ? 0 : s->row[i];
+        for (size_t j = 0; j < N2; j++) {
+            double l = xi * s->y[j] + ri + (entropy ? 0 : s->col[j]);
+            sum += entropy ? exp(l) : softplus(l);
+        }
+        s->loss += w * (entropy ? log(sum) - xi * s->y[s->targets[i]] : sum);
+        for (size_t j = 0; j < N2; j++) {
+            double l = xi * s->y[j] + ri + (entropy ? 0 : s->col[j]);
+            double d = entropy ? exp(l) / sum - (j == (size_t)s->targets[i]) : 1 / (1 + exp(-l));
+            s->d_x[i] += w * d * s->y[j];
+            s->d_y[j] += w * d * xi;
+            s->d_row[i] += w * d;
+            s->d_col[j] += w * d;
+        }
+    }
+}
+
+static void expect_close(const pnb__tensor *t, const double *want)
+{
+    double *got = calloc(pnb__n(t), sizeof *got), most = 0;
+    assert_true(pnb__read_grad_f64(t, got));
+    for (size_t i = 0; i < pnb__n(t); i++)
+        most = fmax(most, fabs(want[i]));
+    for (size_t i = 0; i < pnb__n(t); i++)
+        assert_true(fabs(got[i] - want[i]) <= 1e-6 * most);
+    free(got);
+}
+
+static void check_strips(pnb__real real, bool entropy)
+{
+    sides *s = calloc(1, sizeof *s);
+    double weights[N1];
+    fill(s);
+    by_definition(s, entropy);
+    begin_graph(real, true);
+    pnb__tensor *x = pnb__input_with_grad(g, SHAPE(N1, 1)), *row = NULL, *col = NULL, *t = NULL;
+    pnb__tensor *y = pnb__input_with_grad(g, SHAPE(N2, 1)),
+                *w = pnb__input(g, PNB__REAL, SHAPE(N1));
+    if (entropy) {
+        t = pnb__input(g, PNB__INT32, SHAPE(N1));
+    } else {
+        row = pnb__input_with_grad(g, SHAPE(N1));
+        col = pnb__input_with_grad(g, SHAPE(N2));
+    }
+    pnb__tensor *const kept[] = {x, y, row, col};
+    for (size_t i = 0; i < PNB_COUNT(kept); i++)
+        if (kept[i] != NULL)
+            pnb__keep_grad(kept[i]);
+    pnb__tensor *each =
+        entropy ? pnb__pair_cross_entropy(x, y, t) : pnb__pair_softplus(x, y, row, col);
+    pnb__tensor *loss = pnb__sum(pnb__mul(each, w), PNB__ALL_AXES);
+    pnb__keep(loss);
+    assert_int_equal(pnb__graph_plan(g, loss, NULL), PNB_OK);
+    /* two strips of 256 rows, where all logits would take N1 rows */
+    assert_true(pnb__graph_arena_bytes(g) < (size_t)600 * N2 * PNB__REAL_SIZE(real));
+    for (size_t i = 0; i < N1; i++)
+        weights[i] = weight_of(i);
+    pnb__write_f64(w, weights);
+    pnb__write_f32(x, s->x);
+    pnb__write_f32(y, s->y);
+    if (entropy) {
+        pnb__write_i32(t, s->targets);
+    } else {
+        pnb__write_f32(row, s->row);
+        pnb__write_f32(col, s->col);
+    }
+    assert_int_equal(pnb__graph_run(g, NULL), PNB_OK);
+    assert_true(fabs(pnb__read_scalar(loss) - s->loss) <= 1e-6 * s->loss);
+    expect_close(x, s->d_x);
+    expect_close(y, s->d_y);
+    if (!entropy) {
+        expect_close(row, s->d_row);
+        expect_close(col, s->d_col);
+    }
+    end_graph();
+    free(s);
+}
+
+static void test_several_strips(void **state)
+{
+    (void)state;
+    check_strips(PNB__F64, false);
+    check_strips(PNB__F64, true);
+    check_strips(PNB__F32, false);
+    check_strips(PNB__F32, true);
+}
+
+/* One tensor on both sides has the sum of both gradients. */
+static void test_one_tensor_on_both_sides(void **state)
+{
+    enum { N = 3 };
+    double grad[N], ends[2], values[N] = {0.5, -1, 2};
+    (void)state;
+    begin_graph(PNB__F64, true);
+    pnb__tensor *x = pnb__input_with_grad(g, SHAPE(N, 1));
+    pnb__keep_grad(x);
+    pnb__tensor *loss = pnb__sum(pnb__pair_softplus(x, x, NULL, NULL), PNB__ALL_AXES);
+    pnb__keep(loss);
+    assert_int_equal(pnb__graph_plan(g, loss, NULL), PNB_OK);
+    pnb__write_f64(x, values);
+    assert_int_equal(pnb__graph_run(g, NULL), PNB_OK);
+    assert_true(pnb__read_grad_f64(x, grad));
+    for (size_t i = 0; i < N; i++) {
+        double kept = values[i];
+        for (int side = 0; side < 2; side++) {
+            values[i] = kept + (side == 0 ? 1e-5 : -1e-5);
+            pnb__write_f64(x, values);
+            assert_int_equal(pnb__graph_run(g, NULL), PNB_OK);
+            ends[side] = pnb__read_scalar(loss);
+        }
+        values[i] = kept;
+        assert_true(fabs(grad[i] - (ends[0] - ends[1]) / 2e-5) < 1e-6);
+    }
+    end_graph();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_softplus),
+        cmocka_unit_test(test_cross_entropy),
+        cmocka_unit_test(test_several_strips),
+        cmocka_unit_test(test_one_tensor_on_both_sides),
+    };
+    return cmocka_run_group_tests(tests, open_ctx, close_ctx);
+}
