@@ -82,7 +82,8 @@ static pairs make_pairs(pnb__tensor *left, pnb__tensor *right, pnb__tensor *row,
     return p;
 }
 
-/* All l_ij, (B,B). */
+/* All l_ij, (B,B): where labels are a matrix too, and for who asks for the logits themselves. What
+ * a step computes without labels never comes here. */
 static pnb__tensor *all_pairs(const pairs *p)
 {
     pnb__tensor *all = pnb__matmul(p->left, false, p->right, true);

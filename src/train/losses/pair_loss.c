@@ -75,6 +75,7 @@ static pnb__tensor *points_of(const pnb__pcmepp_in *in, const pnb__side_rows *si
     return pnb__concat(parts, 2, 1);
 }
 
+/* n = |p|^2 of the points; csd has the trace beside it, which W2 has inside. */
 static pnb__tensor *own_part(const pnb__pcmepp_in *in, const pnb__side_rows *side,
                              pnb__tensor *points)
 {
