@@ -182,5 +182,8 @@ want 2 report --images i.safetensors --texts t.safetensors --truth $truth --samp
 says "--samples belongs to the measures avg_l2 and match_prob"
 want 1 report --images i.safetensors --texts t.safetensors --class-key id --out no.html
 says "--class-key id: no query shares its label"
+want 1 report --images i.safetensors --texts t.safetensors --truth $truth --methods none --text-entropy entropy_bits \
+    --out none.html
+says "none/table.json"
 every_option report
 finish

@@ -28,6 +28,9 @@ static void each_command_survives(void **state)
         {"eval uncertainty --images i.safetensors --texts t.safetensors --entropy dose "
          "--truth known/train --bootstrap 5 --json -t 1",
          NULL, NULL, false},
+        {"report --images many.safetensors --texts hidden.safetensors --bootstrap 5 --examples 1 "
+         "--out r.html -q -t 1",
+         "r.html", NULL, false},
     };
     (void)state;
     survive(cases, PNB_COUNT(cases));
@@ -91,6 +94,9 @@ static int setup(void **state)
         "data corrupt --data more/train --change erase --swap 0.3 --out known -q -t 1",
         "embed -m model --images known/train -o i.safetensors -q -t 1",
         "embed -m model --texts known/train -o t.safetensors -q -t 1",
+        "data shapes --out many --n 100 --size 16 --val-share 0 --test-share 0 -q -t 1",
+        "embed -m model --images many/train -o many.safetensors -q -t 1",
+        "embed -m model --images many/train --masked -o hidden.safetensors -q -t 1",
         "calibrate --images i.safetensors --texts t.safetensors --truth known/train "
         "--alphas 0.1 --bins 2 --out c.json -q -t 1",
     };

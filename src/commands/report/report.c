@@ -178,7 +178,30 @@ done:
     return status;
 }
 
-static pnb_status write_page(pnb__report *r)
+/* The headline of retrieval is a section where one answer opens the page. */
+static pnb_status open_page(pnb__report *r, pnb__result *result)
+{
+    bool is_written = false;
+    pnb_status status;
+    PNB_TRY(pnb__report_opening(r, result, &is_written));
+    if (!is_written) {
+        pnb__report_headline(r);
+        PNB_TRY(pnb__report_best_and_worst(r));
+    }
+    pnb__html_contents(&r->page.out);
+    PNB_TRY(pnb__report_methods(r));
+    if (is_written) {
+        pnb__report_answers_table(r);
+        pnb__page_section(&r->page, "Do captions find their pictures?", NULL);
+        pnb__page_block(&r->page);
+        pnb__report_headline(r);
+        PNB_TRY(pnb__report_best_and_worst(r));
+    }
+done:
+    return status;
+}
+
+static pnb_status write_page(pnb__report *r, pnb__result *result)
 {
     const pnb__report_opts *o = r->opts;
     char subtitle[256];
@@ -189,14 +212,14 @@ static pnb_status write_page(pnb__report *r)
              o->files.dataset != NULL ? o->files.dataset : "");
     pnb__page_begin(&r->page, r->more, o->title, subtitle);
     if (r->has_sets) {
-        pnb__report_headline(r);
-        PNB_TRY(pnb__report_best_and_worst(r));
-    } else if (o->sets.texts != NULL) {
-        pnb__report_claims_headline(r);
+        PNB_TRY(open_page(r, result));
     } else {
-        pnb__report_training_headline(r);
+        if (o->sets.texts != NULL)
+            pnb__report_claims_headline(r);
+        else
+            pnb__report_training_headline(r);
+        pnb__html_contents(&r->page.out);
     }
-    pnb__html_contents(&r->page.out);
     if (r->has_sets)
         PNB_TRY(add_sets(r));
     else if (o->sets.texts != NULL)
@@ -215,7 +238,7 @@ pnb_status pnb__report_write(pnb__app *app, const pnb__report_opts *o, pnb__resu
     if (o->run == NULL && o->sets.texts == NULL)
         return pnb__fail(&app->err, PNB_ARG, "nothing to report: neither a run nor sets");
     PNB_TRY(measure(&r));
-    PNB_TRY(write_page(&r));
+    PNB_TRY(write_page(&r, result));
     if (r.n_missing > 0)
         pnb__warn(app, "%zu pictures could not be found again and are shown by name", r.n_missing);
     pnb__result_text(result, "out", "written", o->out);

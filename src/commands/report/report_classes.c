@@ -294,6 +294,60 @@ done:
     return status;
 }
 
+/* ---- for the opening ---- */
+
+void pnb__kinds_reset(pnb__kinds *k)
+{
+    pnb__free(k->label);
+    pnb__free(k->text);
+    pnb__free(k->logits);
+    *k = (pnb__kinds){0};
+}
+
+/* Labels, captions and logits of the classes of a level. */
+static pnb_status take_kinds(pnb__report *r, const classes *c, int level, pnb__kinds *out)
+{
+    const pnb__retrieval *all = &r->all;
+    pnb_error *err = &r->app->err;
+    pnb_classify_job job = job_of(all, c);
+    pnb_predictions p = {0};
+    size_t n_images = all->images->n, at = 0;
+    pnb_status status;
+    PNB_TRY(PNB_ALLOC(out->label, n_images, err));
+    PNB_TRY(PNB_ALLOC(out->text, c->n, err));
+    PNB_TRY(PNB_ALLOC(out->logits, n_images * c->n, err));
+    for (size_t t = 0; t < all->texts->n; t++)
+        if (all->text_level[t] == level)
+            out->text[at++] = t;
+    memcpy(out->label, c->label, n_images * sizeof *out->label);
+    job.k = 1;
+    job.all_scores = out->logits;
+    PNB_TRY(pnb_classify(r->app->ctx, &job, &p, err));
+    for (size_t i = 0; i < n_images * c->n; i++)
+        out->logits[i] *= job.scale;
+    out->n = n_images;
+    out->n_kinds = c->n;
+done:
+    pnb_predictions_reset(&p);
+    return status;
+}
+
+pnb_status pnb__report_kinds(pnb__report *r, pnb__kinds *out)
+{
+    pnb_status status = PNB_OK;
+    *out = (pnb__kinds){0};
+    for (int level = 0; status == PNB_OK && out->n == 0 && level < PNB__MAX_LEVELS; level++) {
+        classes c = {0};
+        status = level_classes(&r->all, level, &c, &r->app->err);
+        if (status == PNB_OK && c.n > 0)
+            status = take_kinds(r, &c, level, out);
+        classes_reset(&c);
+    }
+    if (status != PNB_OK)
+        pnb__kinds_reset(out);
+    return status;
+}
+
 /* ---- the section ---- */
 
 static pnb_status add_section(pnb__report *r, const classes levels[PNB__MAX_LEVELS], int first,

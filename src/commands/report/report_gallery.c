@@ -83,6 +83,12 @@ static pnb_status put_shot(pnb__report *r, pnb__row_source *source, const pnb__r
     return status;
 }
 
+pnb_status pnb__report_shot(pnb__report *r, pnb__row_source *source, size_t row, const char *css,
+                            const char *note)
+{
+    return put_shot(r, source, &r->all, row, css, note);
+}
+
 /* ---- most and least certain ---- */
 
 static pnb_status image_row(pnb__report *r, const ranked *order, bool most_certain)

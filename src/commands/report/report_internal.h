@@ -45,6 +45,17 @@ const char *pnb__report_uncertainty(const pnb__retrieval *run);
 /* Whether rows of a side have an uncertainty of their own; points have none. */
 bool pnb__report_is_uncertain(const pnb_rows *rows);
 
+/* ---- report_opening.c ---- One question with the answer it found, how sure it was and how often
+ * such answers are right; then one that it rightly does not answer. False where the sets do not
+ * say enough for that, and nothing is written. Values go into `result` as "opening". */
+pnb_status pnb__report_opening(pnb__report *r, pnb__result *result, bool *is_written);
+/* All answers by thirds, behind the opening. */
+void pnb__report_answers_table(pnb__report *r);
+
+/* ---- report_methods.c ---- The methods of a folder of `adapt compare` against how many pictures
+ * a caption fits; nothing where no folder was given. */
+pnb_status pnb__report_methods(pnb__report *r);
+
 /* ---- report_sets.c ---- Recalls; every figure of `eval retrieval` with its interval; bins of
  * uncertainty; risk and coverage of both directions. */
 void pnb__report_retrieval(pnb__report *r);
@@ -67,6 +78,10 @@ typedef struct pnb__shown_query {
     const double *score;
     size_t n;
 } pnb__shown_query;
+/* A picture of the sets with its name and a note; one that has gone is counted and shown by name.
+ */
+pnb_status pnb__report_shot(pnb__report *r, pnb__row_source *source, size_t row, const char *css,
+                            const char *note);
 pnb_status pnb__report_query(pnb__report *r, pnb__row_source *source,
                              const pnb__shown_query *shown);
 bool pnb__report_is_true(const pnb_truth *truth, size_t query, size_t item);
@@ -79,6 +94,16 @@ pnb_status pnb__report_lengths(pnb__report *r);
 /* Caption levels that divide the pictures into classes, and pictures of none; `dummies` are texts
  * that name nothing, or NULL. Nothing is written where no level does. */
 pnb_status pnb__report_classes(pnb__report *r, const pnb_rows *dummies);
+/* Pictures and the captions of the first level that divides them; n 0 where none does. Free with
+ * pnb__kinds_reset. */
+typedef struct pnb__kinds {
+    size_t n, n_kinds; /* pictures, captions */
+    int32_t *label;    /* [n] */
+    size_t *text;      /* [n_kinds] row of the caption */
+    double *logits;    /* [n][n_kinds] */
+} pnb__kinds;
+pnb_status pnb__report_kinds(pnb__report *r, pnb__kinds *out);
+void pnb__kinds_reset(pnb__kinds *kinds);
 /* Captions on the way from some pictures to the root; `null_text` is the empty text's row, or NULL:
  * nothing is written. */
 pnb_status pnb__report_paths(pnb__report *r, const pnb_gaussians *null_text);

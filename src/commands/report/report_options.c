@@ -28,6 +28,12 @@ static const pnb__option options[] = {
         "null-texts", AT(null_texts), "SET",
         "Texts that say nothing, as `embed --text '' 'a picture'`: the first is the root of "
         "traversals, the others are dummy prompts for none of the above"),
+    PNB__ROW_FILE("methods", AT(methods), "FOLDER",
+                  "Folder of `adapt compare` measured on the same captions: its methods and "
+                  "controls against the known ambiguity of captions"),
+    PNB__ROW_TEXT("text-entropy", AT(text_entropy), "FIELD",
+                  "That ambiguity, a number of the captions' ids files",
+                  .fallback = "entropy_bits"),
     PNB__CLAIMS_CONTROL_ROWS(AT(control.images), AT(control.texts), AT(control.masked_images),
                              AT(control.masked_texts)),
     PNB__RETRIEVAL_UNCERTAINTY_ROWS(AT_RETRIEVAL),
@@ -51,6 +57,8 @@ static pnb_status run(pnb__app *app, void *args, pnb__result *r)
         return pnb__usage(app, "--run, or --texts with --images, is wanted");
     if (o->sets.images != NULL && o->sets.texts == NULL)
         return pnb__usage(app, "--images needs --texts");
+    if (o->methods != NULL && (o->sets.images == NULL || a->retrieval.job.truth == NULL))
+        return pnb__usage(app, "--methods needs --images, --texts and --truth");
     pnb_status status = pnb__retrieval_args_read(app, &a->retrieval, NULL);
     if (status != PNB_OK)
         return status;
@@ -68,8 +76,15 @@ static pnb_status run(pnb__app *app, void *args, pnb__result *r)
 const pnb__command pnb__cmd_report = {
     .name = "report",
     .summary = "write one HTML page that shows what was learned",
-    .about = "The page opens with what was asked, the answer in a sentence, and the caption that "
-             "works best beside the one that fails worst; then retrieval examples, uncertainty of "
+    .about = "The page opens with one question, what was found, how sure that was and how often "
+             "such answers are right, counted on questions that the fit has not seen; then one "
+             "that is rightly not answered (less than half sure). Pictures are asked which caption "
+             "of the first level that divides them they are; without such a level captions search "
+             "pictures. The example is the middle one of the right answers in the surest third. "
+             "Sets that cannot be fitted (fewer than 40 questions, answers no better than chance, "
+             "none half sure) open with retrieval. Then the methods of a comparison against known "
+             "ambiguity, the caption that works best beside the one that fails worst, retrieval "
+             "examples, uncertainty of "
              "pictures and of captions by level, the most and least certain, recall by bins of "
              "uncertainty, risk and coverage, reliability of probabilities, zero-shot classes "
              "with none of the above, captions on the way to the root, a 2-D view with confidence "
