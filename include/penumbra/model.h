@@ -151,6 +151,15 @@ typedef struct pnb_model_convert_opts {
 pnb_status pnb_model_convert(const pnb_ctx *ctx, const char *dir, const char *out,
                              const pnb_model_convert_opts *opts, char notes[1024], pnb_error *err);
 
+/* A model whose weights are sum_i shares[i] of dirs[i], number by number; configuration and layout
+ * are those of the first. (1 - a, a) of a pretrained model and of one fine-tuned from it is
+ * WiSE-FT, equal shares are a soup. Shares add up to 1; they may lie outside 0..1 (extrapolation).
+ * Memory  two models
+ * Errors  ARG (fewer than two, shares), SHAPE (another configuration, array missing or of another
+ *         shape: named), UNSUPPORTED (weights that are small already), those of pnb_model_load */
+pnb_status pnb_model_average(pnb_model **out, const pnb_ctx *ctx, const char *const *dirs,
+                             const double *shares, size_t n, pnb_error *err);
+
 /* What a model is; lives as long as it. */
 const pnb_model_info *pnb_model_get_info(const pnb_model *model);
 const char *pnb_model_config_text(const pnb_model *model); /* the config as JSON text */

@@ -7,7 +7,8 @@
  *   checkpoints/epoch_K/, step_N/    a model directory each, plus optimizer.safetensors and
  *                   state.json; written whole or not at all
  *   checkpoints/latest               link to the newest of them
- *   checkpoints/swa                  the mean of the weights of swa_start, when the run is done
+ *   checkpoints/swa, ema             the mean of the weights of swa_start, or the moving one of
+ *                   ema_decay, when the run is done
  *   checkpoints/best                 link to the one of the lowest validation loss
  *   checkpoints/best_unc_step_N/     the one of save_best_unc, a directory like the others, and
  *   checkpoints/epoch_best_unc       the link to it
@@ -112,14 +113,17 @@ typedef struct pnb_train_opts {
     double init_unc_bias;         /* log-variance bias; NaN: -10 + log(768/D) */
     bool config_init;             /* keep the configuration's init values (published) instead */
     bool lock_image, lock_text;   /* freeze a tower */
-    bool force_resize_pos_emb;    /* interpolate the positions of a model directory to the forced
-                                   * image size and context length; without it they are refused */
-    bool reinit_unc;              /* fresh uncertainty tokens and heads for a model directory */
-    const char *word_vectors;     /* file of word vectors (GloVe, fastText or word2vec) that the
-                                   * word embedding of a fresh PCME, VSE or PVSE model starts with;
-                                   * NULL: words start at random */
-    const char *image_trunk;      /* .pth or safetensors file of torchvision's ResNet, which the
-                                   * trunk of such a model starts with; NULL: at random */
+    /* of a locked tower the last so many groups go on: 1 its heads (projections and all that gives
+     * uncertainty), 2 its last block and norm too, ..., L + 2 the embeddings: 0 */
+    int64_t image_unlocked_groups, text_unlocked_layers;
+    bool force_resize_pos_emb; /* interpolate the positions of a model directory to the forced
+                                * image size and context length; without it they are refused */
+    bool reinit_unc;           /* fresh uncertainty tokens and heads for a model directory */
+    const char *word_vectors;  /* file of word vectors (GloVe, fastText or word2vec) that the
+                                * word embedding of a fresh PCME, VSE or PVSE model starts with;
+                                * NULL: words start at random */
+    const char *image_trunk;   /* .pth or safetensors file of torchvision's ResNet, which the
+                                * trunk of such a model starts with; NULL: at random */
 
     /* objective */
     pnb_loss_opts loss;
@@ -131,6 +135,7 @@ typedef struct pnb_train_opts {
      * more for each block of a transformer that stands behind a block: block i of L takes
      * layer_lr_decay^(L - i), i = 0 .. L - 1. Published PCME++ 0.01, 0.1, 0.7 */
     double image_lr_ratio, text_lr_ratio, layer_lr_decay;
+    double head_lr_ratio;    /* once more for the heads of both towers, 0 to 1000: 1 */
     double drop_ratio;       /* share of the batch in the masked pass, 0 to 1, above 0 at least one
                               * pair: 0.125 */
     double drop_prob;        /* probability that a text token is masked, 0 to 1: 0.75 */
@@ -169,6 +174,8 @@ typedef struct pnb_train_opts {
     bool grad_checkpointing; /* keep only each block's result for backward and compute its inside
                               * again: the same bits, less memory, more time */
     int64_t epochs;          /* passes over the data, not looked at beside max_steps: 32 */
+    double ema_decay;  /* d of m <- d m + (1 - d) w after every step, from the first weights on; m
+                        * becomes checkpoints/ema; 0 to below 1, 0: none. Not with swa_start */
     int64_t swa_start; /* the mean of the weights after this epoch, the next, ... the last becomes
                         * checkpoints/swa, with statistics of batch norm of its own; 0: none */
     int64_t max_steps; /* 0: no other end than `epochs`; else the schedule's length too; to 10^15 */

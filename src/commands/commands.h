@@ -10,6 +10,7 @@
     X(tokenizer)                                                                                   \
     X(init)                                                                                        \
     X(convert)                                                                                     \
+    X(average)                                                                                     \
     X(quantize)                                                                                    \
     X(info)                                                                                        \
     X(check)                                                                                       \

@@ -265,10 +265,10 @@ static pnb_status save_mean(pnb__trainer *t, pnb_error *err)
         return PNB_OK;
     pnb_status status = pnb__checkpoint_write_mean(t, err);
     return status == PNB_OK
-               ? pnb__record_info(t, err,
-                                  "Saved checkpoint swa: the mean of the weights after %lld "
-                                  "epochs",
-                                  (long long)t->average->n_models)
+               ? pnb__record_info(
+                     t, err, "Saved checkpoint %s: the %smean of the weights after %lld %s",
+                     pnb__checkpoint_mean_name(t), t->opts->ema_decay > 0 ? "moving " : "",
+                     (long long)t->average->n_models, t->opts->ema_decay > 0 ? "steps" : "epochs")
                : status;
 }
 
@@ -419,15 +419,18 @@ static pnb_status set_groups(pnb__trainer *t, pnb_error *err)
     return PNB_OK;
 }
 
-/* One model an epoch, as PCME++ takes them, the first after epoch swa_start. Behind the optimiser
- * and before a checkpoint is read: that one holds the mean so far, of the same parameters. */
+/* One model an epoch, as PCME++ takes them, the first after epoch swa_start, or a moving mean of
+ * all steps. Behind the optimiser and before a checkpoint is read: that one holds the mean so far,
+ * of the same parameters. */
 static pnb_status create_average(pnb__trainer *t, pnb_error *err)
 {
     const pnb__objective *o = &t->objective;
-    const pnb__weight_average_opts opts = {t->opts->swa_start * t->steps_per_epoch,
-                                           t->steps_per_epoch};
-    if (t->opts->swa_start == 0)
+    pnb__weight_average_opts opts = {t->opts->swa_start * t->steps_per_epoch, t->steps_per_epoch,
+                                     t->opts->ema_decay};
+    if (t->opts->swa_start == 0 && t->opts->ema_decay == 0)
         return PNB_OK;
+    if (t->opts->ema_decay > 0)
+        opts.every = 1;
     return pnb__weight_average_create(&t->average, t->ctx, o->real, o->params, o->n_params, &opts,
                                       err);
 }

@@ -60,6 +60,7 @@ static const pnb__field fields[] = {
     {"max_steps", AT(max_steps), NULL, PNB__FIELD_I64, true, PNB__ALSO_NONE},
     /* what checkpoints/swa is the mean of */
     {"swa_start", AT(swa_start), NULL, PNB__FIELD_I64, true, PNB__ALSO_NONE},
+    {"ema_decay", AT(ema_decay), NULL, PNB__FIELD_DOUBLE, true, PNB__ALSO_NONE},
     {"seed", AT(seed), NULL, PNB__FIELD_U64, true, PNB__ALSO_NONE},
     /* where it writes, how often it looks, what it keeps */
     {"logs", AT(logs), NULL, PNB__FIELD_STRING, false, PNB__ALSO_NONE},
@@ -102,6 +103,13 @@ static pnb_status check_counts(const pnb__run_opts *o, pnb_error *err)
     if (o->swa_start < 0)
         return pnb__fail(err, PNB_ARG, "swa-start is %lld, it must be 0 or more",
                          (long long)o->swa_start);
+    if (!(o->ema_decay >= 0 && o->ema_decay < 1))
+        return pnb__fail(err, PNB_ARG, "ema-decay is %g, it must be 0 or more, below 1",
+                         o->ema_decay);
+    if (o->ema_decay > 0 && o->swa_start > 0)
+        return pnb__fail(err, PNB_ARG,
+                         "--ema-decay and --swa-start are two means of the weights, and a run "
+                         "keeps one: give one of them");
     if (o->warmup < 0 || o->epochs_cooldown < 0)
         return pnb__fail(err, PNB_ARG,
                          "warm-up steps %lld and cool-down epochs %lld must be 0 or more",

@@ -21,6 +21,7 @@ typedef struct pnb__run_opts {
     int64_t epochs, max_steps;
     int64_t head_epochs; /* of a first phase, behind which the schedule begins anew; 0: none */
     int64_t swa_start;   /* the weights after this epoch and each behind it are averaged; 0: none */
+    double ema_decay;    /* of a moving mean of the weights; 0: none */
     uint64_t seed;
 
     const char *logs, *name, *resume; /* logs NULL: nothing is written, nothing can be resumed */

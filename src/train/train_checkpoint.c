@@ -301,15 +301,20 @@ static pnb_status write_mean(const pnb__trainer *t, const char *dir, pnb_error *
     return status == PNB_OK ? sync_dir(dir, err) : status;
 }
 
+const char *pnb__checkpoint_mean_name(const pnb__trainer *t)
+{
+    return t->opts->ema_decay > 0 ? "ema" : "swa";
+}
+
 /* What a kill before the last rename left is written again by a run that is resumed at its end. */
 pnb_status pnb__checkpoint_write_mean(pnb__trainer *t, pnb_error *err)
 {
     const pnb__objective *o = &t->objective;
     pnb_status status = pnb__weight_average_apply(t->average, o->calls->refresh, o->self, err);
     if (status == PNB_OK)
-        status = write_dir(t, "swa", write_mean, err);
+        status = write_dir(t, pnb__checkpoint_mean_name(t), write_mean, err);
     if (status != PNB_OK)
-        pnb__error_prefix(err, "checkpoint swa");
+        pnb__error_prefix(err, "checkpoint %s", pnb__checkpoint_mean_name(t));
     return status;
 }
 

@@ -100,8 +100,10 @@ pnb_status pnb__trainer_update(pnb__trainer *t, pnb__step_values *v, pnb_error *
 pnb_status pnb__checkpoint_write(pnb__trainer *t, const char *name, pnb_error *err);
 /* Writes checkpoints/best_unc_step_N, moves the link `epoch_best_unc`, removes the one before. */
 pnb_status pnb__checkpoint_write_best(pnb__trainer *t, pnb_error *err);
-/* Writes the mean of the weights as checkpoints/swa, which stays in place of the weights: the run
- * is over. Errors  IO, those of the objective */
+/* Its name: "ema" of a moving mean, else "swa". */
+const char *pnb__checkpoint_mean_name(const pnb__trainer *t);
+/* Writes the mean of the weights as checkpoints/swa or ema, which stays in place of the weights:
+ * the run is over. Errors  IO, those of the objective */
 pnb_status pnb__checkpoint_write_mean(pnb__trainer *t, pnb_error *err);
 /* Reads optimiser and state from a checkpoint whose objective is already open. */
 pnb_status pnb__checkpoint_read(pnb__trainer *t, const char *dir, pnb_error *err);

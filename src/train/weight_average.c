@@ -56,6 +56,9 @@ pnb_status pnb__weight_average_create(pnb__weight_average **out, const pnb_ctx *
                          "weights averaged from step %lld on, every %lld steps: 0 and more, and 1 "
                          "and more are possible",
                          (long long)opts->from_step, (long long)opts->every);
+    if (!(opts->decay >= 0 && opts->decay < 1))
+        return pnb__fail(err, PNB_ARG, "a moving mean of decay %g; 0 to below 1 are possible",
+                         opts->decay);
     pnb__weight_average *a = pnb__alloc_zero(1, sizeof *a);
     if (a == NULL)
         return pnb__fail_nomem(err, sizeof *a);
@@ -86,16 +89,17 @@ void pnb__weight_average_free(pnb__weight_average *a)
     pnb__free(a);
 }
 
-/* mean_n = mean_(n-1) n/(n+1) + p/(n+1) */
+/* mean_n = mean_(n-1) n/(n+1) + p/(n+1), or d mean_(n-1) + (1 - d) p */
 void pnb__weight_average_step(pnb__weight_average *a, int64_t step)
 {
     int64_t since = step - a->opts.from_step;
     if (a->is_applied || since < 0 || since % a->opts.every != 0)
         return;
-    double n = (double)a->n_models, share = 1 / (n + 1);
+    double n = (double)a->n_models, d = a->opts.decay;
+    double keep = d > 0 ? d : n / (n + 1), share = d > 0 ? 1 - d : 1 / (n + 1);
     for (size_t i = 0; i < a->n; i++)
         if (a->is_averaged[i])
-            pnb__param_mix(&a->mean[i], n * share, a->params[i], share, &a->kernels);
+            pnb__param_mix(&a->mean[i], keep, a->params[i], share, &a->kernels);
     a->n_models++;
 }
 

@@ -1,4 +1,4 @@
-/* The mean of a model's weights over the end of its training. */
+/* A mean of a model's weights: over the end of its training, or a moving one over all of it. */
 #ifndef PNB_TRAIN_WEIGHT_AVERAGE_H
 #define PNB_TRAIN_WEIGHT_AVERAGE_H
 
@@ -7,11 +7,14 @@
 /* Stochastic weight averaging: the equal mean of the trained weights as they stood after steps
  * from_step, from_step + every, ...; PCME++ takes one an epoch from epoch 16 on.
  *   mean_n = mean_(n-1) n/(n+1) + p/(n+1)
+ * With `decay` d above 0 a moving mean instead, from the weights at creation on:
+ *   mean_n = d mean_(n-1) + (1 - d) p
  * Statistics that no step trains (batch norm's running means) are not averaged: who has some
  * computes them again over the data once the mean is in place (`refresh`).
  * Source  Izmailov et al. 2018, algorithm 1 */
 typedef struct pnb__weight_average_opts {
     int64_t from_step, every; /* updates done: 0 and more; 1 and more */
+    double decay;             /* 0: equal shares; below 1 */
 } pnb__weight_average_opts;
 
 typedef struct pnb__weight_average {
@@ -26,7 +29,7 @@ typedef struct pnb__weight_average {
 } pnb__weight_average;
 
 /* The parameters must outlive it; memory of as many numbers as they have.
- * Errors  ARG (from_step below 0, every below 1), NOMEM, IO */
+ * Errors  ARG (from_step below 0, every below 1, a decay outside 0..1), NOMEM, IO */
 pnb_status pnb__weight_average_create(pnb__weight_average **out, const pnb_ctx *ctx, pnb__real real,
                                       pnb__param *const *params, size_t n,
                                       const pnb__weight_average_opts *opts, pnb_error *err);

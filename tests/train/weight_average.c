@@ -18,7 +18,7 @@ typedef struct world {
 
 static void make_world(world *w, const pnb_ctx *ctx, int64_t from_step, int64_t every)
 {
-    const pnb__weight_average_opts opts = {from_step, every};
+    const pnb__weight_average_opts opts = {from_step, every, 0};
     *w = (world){.weight = {.name = "w", .n_dims = 1, .shape = {N}, .n = N, .trainable = true},
                  .statistic = {.name = "bn.running_mean", .n_dims = 1, .shape = {1}, .n = 1}};
     w->weight.data = w->weight_data;
@@ -98,6 +98,25 @@ static void mean_and_back(void **state)
     pnb__weight_average_free(w.average);
 }
 
+/* Half of the old mean and half of the weights, from those at creation on: 0, then steps 1 to 3. */
+static void moving_mean(void **state)
+{
+    const pnb__weight_average_opts opts = {0, 1, 0.5};
+    world w;
+    make_world(&w, *state, 0, 1);
+    pnb__weight_average_free(w.average);
+    for (int i = 0; i < N; i++)
+        w.weight_data[i] = weight_at(0, i);
+    ASSERT_OK(pnb__weight_average_create(&w.average, *state, PNB__F32, w.params, 2, &opts, &err));
+    train_to(&w, 1, 3);
+    assert_int_equal(w.average->n_models, 3);
+    ASSERT_OK(pnb__weight_average_apply(w.average, NULL, NULL, &err));
+    for (int i = 0; i < N; i++) /* 1/8 of step 1, 2/8 of 4, 4/8 of 9 */
+        assert_true(fabsf(w.weight_data[i] - (1.0f + 2 * 4 + 4 * 9) / 8 - 0.25f * (float)i) <
+                    1e-5f);
+    pnb__weight_average_free(w.average);
+}
+
 /* A run that is cut anywhere ends in the mean of one that was not, to the bit. */
 static void resumes(void **state)
 {
@@ -146,20 +165,24 @@ static void files_that_do_not_fit(void **state)
 
 static void bad_steps(void **state)
 {
-    const pnb__weight_average_opts bad[] = {{-1, 1}, {0, 0}};
+    const pnb__weight_average_opts bad[] = {{-1, 1, 0}, {0, 0, 0}};
     pnb__weight_average *average = NULL;
     for (size_t i = 0; i < PNB_COUNT(bad); i++)
         ASSERT_FAILS(pnb__weight_average_create(&average, *state, PNB__F32, NULL, 0, &bad[i], &err),
                      PNB_ARG, "weights averaged from");
     assert_null(average);
+    const pnb__weight_average_opts decays[] = {{0, 1, 1}, {0, 1, -0.5}};
+    for (size_t i = 0; i < PNB_COUNT(decays); i++)
+        ASSERT_FAILS(
+            pnb__weight_average_create(&average, *state, PNB__F32, NULL, 0, &decays[i], &err),
+            PNB_ARG, "a moving mean of decay");
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(mean_and_back),
-        cmocka_unit_test(resumes),
-        cmocka_unit_test(files_that_do_not_fit),
+        cmocka_unit_test(mean_and_back), cmocka_unit_test(moving_mean),
+        cmocka_unit_test(resumes),       cmocka_unit_test(files_that_do_not_fit),
         cmocka_unit_test(bad_steps),
     };
     return cmocka_run_group_tests(tests, setup, teardown);

@@ -20,6 +20,7 @@ struct train_args {
     double inclusion_alpha_occ; /* one weight for both masked terms */
     int64_t zeroshot_frequency;
     pnb__text_list aug_cfg, milestones;
+    bool freeze_bn_stats, freeze_layer_norm;
     bool prolip, adamp, local_loss, gather_with_grad;
 };
 
@@ -113,6 +114,17 @@ static const pnb__option options[] = {
         "Log-variance bias of a fresh model; -10 + log(768/D) by default in the small recipe"),
     PNB__ROW_FLAG("lock-image", AT(job.lock_image), "Freeze the image tower"),
     PNB__ROW_FLAG("lock-text", AT(job.lock_text), "Freeze the text tower"),
+    PNB__ROW_INT("lock-image-unlocked-groups", AT(job.image_unlocked_groups), "N",
+                 "Of the frozen image tower the last N groups go on: 1 its heads (projections, all "
+                 "that gives uncertainty), 2 its last block too, ...",
+                 PNB__RANGE(0, 1000)),
+    PNB__ROW_FLAG(
+        "lock-image-freeze-bn-stats", AT(freeze_bn_stats),
+        "Accepted for compatibility: the statistics of a frozen tower stand still anyway"),
+    PNB__ROW_INT("lock-text-unlocked-layers", AT(job.text_unlocked_layers), "N",
+                 "The same of the text tower", PNB__RANGE(0, 1000)),
+    PNB__ROW_FLAG("lock-text-freeze-layer-norm", AT(freeze_layer_norm),
+                  "Accepted for compatibility: LayerNorms are frozen with their layers anyway"),
     PNB__ROW_CHOICE(
         "objective", AT(objective), "NAME", PNB__CHOICES(PNB_OBJECTIVE_LIST(PNB__CHOICE_OF)),
         "What is trained: losses, their weights and the model they are for",
@@ -187,6 +199,10 @@ static const pnb__option options[] = {
                   "Share of the next block's rate that a block of a transformer takes, the last "
                   "block of its tower's (published PCME++: 0.7)",
                   PNB__RANGE(0, 1)),
+    PNB__ROW_REAL("head-lr-ratio", AT(job.head_lr_ratio), "SHARE",
+                  "Share of the rate for the heads of both towers, 10 for heads that are new over "
+                  "pretrained towers",
+                  PNB__RANGE(0, 1000)),
     PNB__ROW_REAL("vib-beta", AT(job.loss.weight[PNB_LOSS_VIB]), "W",
                   "Weight of the divergence from N(0, I)", PNB__RANGE(0, INFINITY)),
     PNB__ROW_CHOICE(
@@ -294,6 +310,10 @@ static const pnb__option options[] = {
                  "The mean of the weights after this epoch and each behind it is written as "
                  "checkpoints/swa when the run is done (PCME++: 17); 0 is off",
                  PNB__RANGE(0, 1000000000.0)),
+    PNB__ROW_REAL("ema-decay", AT(job.ema_decay), "D",
+                  "A moving mean of the weights, m <- D m + (1 - D) w after every step, is written "
+                  "as checkpoints/ema when the run is done; 0 is off",
+                  PNB__RANGE(0, 1)),
     PNB__ROW_CHOICE("precision", AT(precision), "NAME",
                     "fp32|amp|amp_bf16|amp_bfloat16|bf16|fp16|pure_bf16|pure_fp16",
                     "Arithmetic: fp32, or amp_bf16 (amp_bfloat16), where products with the blocks' "
@@ -448,6 +468,9 @@ static pnb_status check_unsupported(pnb__app *app, const struct train_args *a)
                           "--report-to %s: only tensorboard is written, besides results.jsonl in "
                           "the run's folder, which always is",
                           a->report_to);
+    if ((a->freeze_bn_stats && !a->job.lock_image) || (a->freeze_layer_norm && !a->job.lock_text))
+        return pnb__usage(app, "--lock-image-freeze-bn-stats goes with --lock-image, "
+                               "--lock-text-freeze-layer-norm with --lock-text");
     if (a->local_loss || a->gather_with_grad)
         pnb__say(app, "--local-loss and --gather-with-grad change nothing in one process: the loss "
                       "sees the whole batch with its gradient");

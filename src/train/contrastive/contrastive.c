@@ -248,6 +248,12 @@ static void close_contrastive(void *self)
 static pnb_status announce_rates(const pnb__contrastive *c, pnb__trainer *t, pnb_error *err)
 {
     const pnb_train_opts *o = c->opts;
+    if (o->head_lr_ratio != 1) {
+        pnb_status status =
+            pnb__record_info(t, err, "Rates: heads %g of the rest", o->head_lr_ratio);
+        if (status != PNB_OK)
+            return status;
+    }
     if (o->image_lr_ratio == 1 && o->text_lr_ratio == 1 && o->layer_lr_decay == 1)
         return PNB_OK;
     return pnb__record_info(

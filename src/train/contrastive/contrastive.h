@@ -89,6 +89,17 @@ pnb_status pnb__contrastive_read_words(pnb__contrastive *c, pnb_error *err);
  * Errors  ARG (no ResNet, not fresh), those of the file */
 pnb_status pnb__contrastive_read_trunk(pnb__contrastive *c, pnb_error *err);
 
+/* ---- layers.c ---- */
+/* Where a weight stands: its group of the tower's n_groups, 0 the embeddings, the last one the
+ * heads. group -1: of neither tower, or of one without blocks. */
+typedef struct pnb__layer {
+    int64_t group, n_groups;
+} pnb__layer;
+pnb__layer pnb__contrastive_layer(const pnb_model *m, const char *name);
+/* Weights of locked towers stand still, but for the groups that the options leave unlocked.
+ * Errors  ARG (a tower without blocks, more groups than it has) */
+pnb_status pnb__contrastive_lock(pnb__contrastive *c, pnb_error *err);
+
 /* ---- rates.c ---- */
 /* The objective's call `group`, of a pnb__contrastive whose model is open. */
 pnb__optim_group pnb__contrastive_group(const void *self, const pnb__param *param);

@@ -47,6 +47,7 @@ pnb_train_opts pnb_train_opts_default(void)
         .image_lr_ratio = 1,
         .text_lr_ratio = 1,
         .layer_lr_decay = 1,
+        .head_lr_ratio = 1,
         .mix_cutmix = MIX_CUTMIX,
         .mix_alpha = MIX_ALPHA,
         .text_mask = PNB_TEXT_MASK_DELETE, /* a shorter caption is one that people write */
@@ -337,6 +338,10 @@ static const pnb__field fields[] = {
     /* frozen towers stay frozen: the moments of the others go on */
     {"lock_image", AT(lock_image), NULL, PNB__FIELD_BOOL, true, PNB__ALSO_NONE},
     {"lock_text", AT(lock_text), NULL, PNB__FIELD_BOOL, true, PNB__ALSO_NONE},
+    {"lock_image_unlocked_groups", AT(image_unlocked_groups), NULL, PNB__FIELD_I64, true,
+     PNB__ALSO_NONE},
+    {"lock_text_unlocked_layers", AT(text_unlocked_layers), NULL, PNB__FIELD_I64, true,
+     PNB__ALSO_NONE},
     /* L = sum of weight * term: ProLIP's names for the weights, its greek letters included */
     {"ppcl_lambda", AT(loss.weight[PNB_LOSS_PPCL]), NULL, PNB__FIELD_DOUBLE, true, PNB__ALSO_NONE},
     {"siglip_lambda", AT(loss.weight[PNB_LOSS_SIGLIP]), NULL, PNB__FIELD_DOUBLE, true,
@@ -379,6 +384,7 @@ static const pnb__field fields[] = {
     {"image_lr_ratio", AT(image_lr_ratio), NULL, PNB__FIELD_DOUBLE, true, PNB__ALSO_NONE},
     {"text_lr_ratio", AT(text_lr_ratio), NULL, PNB__FIELD_DOUBLE, true, PNB__ALSO_NONE},
     {"layer_lr_decay", AT(layer_lr_decay), NULL, PNB__FIELD_DOUBLE, true, PNB__ALSO_NONE},
+    {"head_lr_ratio", AT(head_lr_ratio), NULL, PNB__FIELD_DOUBLE, true, PNB__ALSO_NONE},
     /* c, eps, the form and the limits of the terms */
     {"inclusion_scale", AT(loss.inclusion_scale), NULL, PNB__FIELD_DOUBLE, true, PNB__ALSO_NONE},
     {"inclusion_eps", AT(loss.inclusion_eps), NULL, PNB__FIELD_DOUBLE, true, PNB__ALSO_NONE},
@@ -431,6 +437,7 @@ pnb__run_opts pnb__contrastive_run_opts(const pnb_train_opts *o)
         .max_steps = o->max_steps,
         .head_epochs = o->head_epochs,
         .swa_start = o->swa_start,
+        .ema_decay = o->ema_decay,
         .seed = o->seed,
         .logs = o->logs,
         .name = o->name,
@@ -509,6 +516,23 @@ static pnb_status check_mix(const pnb_train_opts *o, pnb_error *err)
     return status;
 }
 
+/* Groups of towers that are not locked would be left unlocked without a word. */
+static pnb_status check_locks(const pnb_train_opts *o, pnb_error *err)
+{
+    if (o->image_unlocked_groups < 0 || o->text_unlocked_layers < 0)
+        return pnb__fail(err, PNB_ARG, "groups left unlocked are %lld and %lld, 0 is the least",
+                         (long long)o->image_unlocked_groups, (long long)o->text_unlocked_layers);
+    if ((o->image_unlocked_groups > 0 && !o->lock_image) ||
+        (o->text_unlocked_layers > 0 && !o->lock_text))
+        return pnb__fail(err, PNB_ARG,
+                         "--lock-image-unlocked-groups goes with --lock-image, "
+                         "--lock-text-unlocked-layers with --lock-text");
+    if (!(o->head_lr_ratio >= 0 && o->head_lr_ratio <= 1000))
+        return pnb__fail(err, PNB_ARG, "head-lr-ratio is %g, it must lie in 0..1000",
+                         o->head_lr_ratio);
+    return PNB_OK;
+}
+
 /* What the terms and masks are defined for: a > 0, shares in [0, 1], at least one patch kept. */
 static pnb_status check_objective(const pnb_train_opts *o, pnb_error *err)
 {
@@ -530,6 +554,8 @@ static pnb_status check_objective(const pnb_train_opts *o, pnb_error *err)
         status = check_share("text-lr-ratio", o->text_lr_ratio, err);
     if (status == PNB_OK)
         status = check_share("layer-lr-decay", o->layer_lr_decay, err);
+    if (status == PNB_OK)
+        status = check_locks(o, err);
     if (status == PNB_OK)
         status = check_share("drop-ratio", o->drop_ratio, err);
     if (status == PNB_OK)

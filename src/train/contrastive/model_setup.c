@@ -310,17 +310,6 @@ static pnb_status open_preprocess(pnb__contrastive *c, const char *dir, pnb_erro
     return PNB_OK;
 }
 
-/* Locked image tuning (Zhai et al. 2022) and its mirror image. A frozen weight has no gradient, no
- * moments and no share in the norm. */
-static void freeze(pnb__contrastive *c, const char *prefix)
-{
-    for (size_t i = 0; i < pnb__model_n_params(c->model); i++) {
-        pnb__param *p = pnb__model_param(c->model, i);
-        if (pnb__starts_with(p->name, prefix))
-            p->trainable = false;
-    }
-}
-
 /* What a fresh model's words are before the first step; the words of a trained one are its own, and
  * a resumed run must not forget them. A file of which nothing is known is of another language or
  * case, which would else be seen after hours. */
@@ -402,10 +391,7 @@ pnb_status pnb__contrastive_open_model(pnb__contrastive *c, const char *checkpoi
     /* the scalars a = exp(logit_scale) and b; SigLIP's b is missing in models of CLIP */
     c->logit_scale = pnb__model_find_param(c->model, "logit_scale");
     c->logit_bias = pnb__model_find_param(c->model, "logit_bias");
-    if (c->opts->lock_image)
-        freeze(c, "visual.");
-    if (c->opts->lock_text)
-        freeze(c, "text.");
+    status = pnb__contrastive_lock(c, err);
 done:
     pnb__free(config_path);
     return status;

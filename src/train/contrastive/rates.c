@@ -2,10 +2,11 @@
  *
  *     second phase, or one phase alone     rate(t) r_tower d^(L - i)    block i of L of a tower
  *                                          rate(t) r_tower              its embeddings and norms
- *                                          rate(t)                      heads, a, b
- *     first phase                          0 for the pretrained parts
- * r_tower is --image-lr-ratio or --text-lr-ratio, d --layer-lr-decay; --trunk-lr-ratio is one more
- * factor of the second phase. */
+ *                                          rate(t) r_tower r_head       heads of transformers
+ *                                          rate(t) r_head               heads over pretrained
+ * towers rate(t)                      a, b first phase                          0 for the
+ * pretrained parts r_tower is --image-lr-ratio or --text-lr-ratio, r_head --head-lr-ratio, d
+ * --layer-lr-decay; --trunk-lr-ratio is one more factor of the second phase. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,9 +43,14 @@ static double share_of(const pnb__contrastive *c, const char *name)
 {
     const pnb__family_calls *family = pnb__family_of(&c->model->config);
     bool is_image = pnb__starts_with(name, "visual."), is_text = pnb__starts_with(name, "text.");
-    if ((!is_image && !is_text) || (family->is_head != NULL && family->is_head(name)))
+    if (!is_image && !is_text)
         return 1;
-    return (is_image ? c->opts->image_lr_ratio : c->opts->text_lr_ratio) * layer_share(c, name);
+    if (family->is_head != NULL && family->is_head(name))
+        return c->opts->head_lr_ratio;
+    pnb__layer at = pnb__contrastive_layer(c->model, name);
+    double head = at.group >= 0 && at.group == at.n_groups - 1 ? c->opts->head_lr_ratio : 1;
+    double tower = is_image ? c->opts->image_lr_ratio : c->opts->text_lr_ratio;
+    return tower * head * layer_share(c, name);
 }
 
 /* In the first phase the pretrained parts stand still; in the second all take a share of the rate.

@@ -70,6 +70,12 @@ static void test_other_families(void **state)
     o.image_lr_ratio = 0.25;
     takes(&c, "visual.ln_post.weight", 0.25, 0.25);
     takes(&c, "text.ln_final.weight", 1, 1);
+    o.head_lr_ratio = 10;
+    takes(&c, "visual.ln_post.weight", 0.25, 0.25);
+    takes(&c, "visual.proj", 2.5, 2.5);
+    takes(&c, "text.text_projection.weight", 10, 10);
+    takes(&c, "logit_scale", 1, 1);
+    o.head_lr_ratio = 1;
     pnb_model_free(c.model);
     c.model = model_of(f, "pcme-tiny");
     c.info = pnb_model_get_info(c.model);

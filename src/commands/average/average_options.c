@@ -1,0 +1,117 @@
+/* penumbra average: the mean of the weights of several models.
+ *
+ * The mean itself is src/models/average_models.c; here are the folders: what they are called, that
+ * nothing is overwritten, the files beside the weights. */
+#include <string.h>
+
+#include "base/base.h"
+#include "commands/commands.h"
+#include "commands/common/model_path.h"
+#include "encode/model_files.h"
+#include "penumbra/model.h"
+#include "program/result_end.h"
+
+typedef struct average_args {
+    pnb__text_list dirs;
+    const char *out;
+    double alpha;
+} average_args;
+
+#define AT(field) PNB__FIELD(average_args, field)
+static const pnb__option options[] = {
+    PNB__ROW_REST("dirs", AT(dirs), "A B...",
+                  "Model folders of one architecture, or hf-hub:ORG/NAME from the local cache",
+                  .required = true),
+    PNB__ROW_REAL("alpha", AT(alpha), "SHARE",
+                  "Share of B of two models: 0 is A, 1 is B; more than two have equal shares",
+                  PNB__RANGE(-10, 10), .fallback = "0.5"),
+    PNB__ROW_FILE("out", AT(out), "DIR", "Folder to write; it must not hold a model", .letter = 'o',
+                  .required = true, .writes = "/"),
+};
+#undef AT
+
+static pnb_status check_free(const char *dir, pnb_error *err)
+{
+    static const char *const names[] = {"model.safetensors", "open_clip_model.safetensors"};
+    for (size_t i = 0; i < PNB_COUNT(names); i++) {
+        char *path = pnb__path_join(dir, names[i]);
+        if (path == NULL)
+            return pnb__fail_nomem(err, strlen(dir));
+        bool taken = pnb__path_is_file(path);
+        pnb__free(path);
+        if (taken)
+            return pnb__fail(err, PNB_EXISTS, "%s holds a model already; give another --out", dir);
+    }
+    return PNB_OK;
+}
+
+/* Two models by alpha, more of them by equal shares. */
+static pnb_status make_shares(double **out, const average_args *a, pnb_error *err)
+{
+    size_t n = a->dirs.n;
+    pnb_status status = PNB_ALLOC(*out, n + 2, err);
+    for (size_t i = 0; status == PNB_OK && i < n; i++)
+        (*out)[i] = n != 2 ? 1 / (double)n : i == 0 ? 1 - a->alpha : a->alpha;
+    return status;
+}
+
+static pnb_status write_mean(pnb__app *app, const average_args *a, char *const *dirs,
+                             const double *shares, size_t *n_files)
+{
+    pnb_model *mean = NULL;
+    pnb_status status;
+    pnb_error *err = &app->err;
+    PNB_TRY(pnb_model_average(&mean, app->ctx, (const char *const *)dirs, shares, a->dirs.n, err));
+    PNB_TRY(pnb_model_save(mean, a->out, err));
+    status = pnb__model_files_copy(dirs[0], a->out, true, n_files, err);
+done:
+    pnb_model_free(mean);
+    return status;
+}
+
+static pnb_status run(pnb__app *app, void *args, pnb__result *r)
+{
+    const average_args *a = args;
+    double *shares = NULL;
+    char **dirs = NULL;
+    size_t n_files = 0;
+    pnb_error *err = &app->err;
+    pnb_status status;
+    if (a->dirs.n < 2)
+        return pnb__usage(app, "a mean is of two model folders and more");
+    if (a->dirs.n > 2 && a->alpha != 0.5)
+        return pnb__usage(app,
+                          "--alpha is the share of the second of two models; %zu have equal "
+                          "shares",
+                          a->dirs.n);
+    PNB_TRY(check_free(a->out, err));
+    PNB_TRY(make_shares(&shares, a, err));
+    PNB_TRY(PNB_ALLOC_ZERO(dirs, a->dirs.n, err));
+    for (size_t i = 0; i < a->dirs.n; i++)
+        PNB_TRY(pnb__model_path(app, a->dirs.items[i], &dirs[i], err));
+    PNB_TRY(write_mean(app, a, dirs, shares, &n_files));
+    pnb__result_text(r, "dir", "written", a->out);
+    pnb__result_int(r, "n_models", "models", (int64_t)a->dirs.n);
+    pnb__result_real(r, "first_share", "share of the first", shares[0], 4);
+    pnb__result_int(r, "n_carried", "tokenizer and preprocessor files", (int64_t)n_files);
+done:
+    for (size_t i = 0; dirs != NULL && i < a->dirs.n; i++)
+        pnb__free(dirs[i]);
+    pnb__free(dirs);
+    pnb__free(shares);
+    return status;
+}
+
+const pnb__command pnb__cmd_average = {
+    .name = "average",
+    .summary = "write the mean of several models' weights",
+    .about =
+        "The mean of a pretrained model and of one fine-tuned from it often ranks better than "
+        "either, and keeps what the first knew of other data (WiSE-FT): (1 - alpha) A + alpha B, "
+        "number by number. More than two models have equal shares (a soup). The models must be of "
+        "one architecture, with the same configuration in the same layout; penumbra convert writes "
+        "others. Tokenizer and preprocessor files are those of the first. During training, "
+        "train --ema-decay and --swa-start keep means of their own.",
+    .examples = "penumbra average start logs/tuned/checkpoints/latest --alpha 0.5 --out half\n"
+                "penumbra average run1 run2 run3 --out soup",
+    PNB__RUNS(options, average_args, run)};

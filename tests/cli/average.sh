@@ -1,0 +1,45 @@
+#!/bin/bash
+# average: number by number between two models and over more, what is carried, what is refused.
+source "$(dirname "$0")/common/lib.sh"
+config='{"embed_dim": 8, "vision_cfg": {"width": 8, "head_width": 4, "image_size": 8, "patch_size": 4, "layers": 1}, "text_cfg": {"width": 8, "heads": 2, "layers": 1, "vocab_size": 20, "context_length": 6}}'
+for seed in 1 2 3; do
+    want 0 init --config tiny --override "$config" --out "m$seed" --seed "$seed" -q
+done
+want 0 average m1 m2 --alpha 0.25 --out quarter --json
+has_keys dir n_models first_share n_carried
+prints '"n_models": 2'
+want 0 average m1 m2 --alpha 0 --out same -q
+want 0 average m1 m2 m3 --out soup -q
+check "shares of every array" python3 - <<'PY'
+import array, json, struct
+def load(name):
+    data = open(name + "/model.safetensors", "rb").read()
+    n = struct.unpack("<Q", data[:8])[0]
+    head = json.loads(data[8:8 + n])
+    return {k: array.array("f", data[8 + n + v["data_offsets"][0]:8 + n + v["data_offsets"][1]])
+            for k, v in head.items() if k != "__metadata__"}
+one, two, three, quarter, same, soup = map(load, ("m1", "m2", "m3", "quarter", "same", "soup"))
+assert one.keys() == quarter.keys() == soup.keys() and one != two
+near = lambda x, y: abs(x - y) <= 1e-6 * (1 + abs(y))
+for k in one:
+    for a, b, c, q, s in zip(one[k], two[k], three[k], quarter[k], soup[k]):
+        assert near(q, 0.75 * a + 0.25 * b), (k, a, b, q)
+        assert near(s, (a + b + c) / 3), (k, a, b, c, s)
+assert same == one
+PY
+want 0 info quarter -q
+check "preprocessing is carried" test -f quarter/preprocessor_config.json
+
+want 1 average m1 m2 --out quarter
+says "holds a model already"
+want 0 init --config tiny --override "${config/\"layers\": 1/\"layers\": 2}" --out deep -q
+want 1 average m1 deep --out new
+says "deep: its configuration is not that of the first model"
+want 2 average m1 --out new
+says "two model folders and more"
+want 2 average m1 m2 m3 --alpha 0.3 --out new
+says "have equal shares"
+want 1 average m1 gone --out new
+want 2 average m1 m2
+check "nothing was written" test ! -e new
+finish
