@@ -18,16 +18,29 @@ static void on_signal(int number)
     interrupted = 1;
 }
 
+static pnb__hangup hangup;
+
+/* A closed terminal stops a job as cleanly as Ctrl-C, unless the command has another use for it. */
+static void on_hangup(int number)
+{
+    if (hangup.is_expected) {
+        hangup.came = 1;
+        return;
+    }
+    interrupted = 1;
+    signal(number, SIG_DFL);
+}
+
 static void listen_to_signals(void)
 {
     /* A second Ctrl-C ends the process at once: the handler is taken back after the first. */
     struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND}, before;
+    const struct sigaction hung_up = {.sa_handler = on_hangup};
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
-    /* A closed terminal stops a job as cleanly as Ctrl-C; what nohup started goes on without one.
-     */
+    /* What nohup started goes on without a terminal. */
     if (sigaction(SIGHUP, NULL, &before) == 0 && before.sa_handler != SIG_IGN)
-        sigaction(SIGHUP, &action, NULL);
+        sigaction(SIGHUP, &hung_up, NULL);
     /* A file at the limit of `ulimit -f` is an error with a reason (EFBIG), not the end. */
     signal(SIGXFSZ, SIG_IGN);
 }
@@ -72,6 +85,7 @@ int main(int argc, char **argv)
     program.colour = program.is_tty && (no_colour == NULL || no_colour[0] == '\0');
     listen_to_signals();
     program.interrupted = &interrupted;
+    program.hangup = &hangup;
     plant_fault();
     return pnb__program_run(&program, argc, argv);
 }

@@ -59,6 +59,16 @@ function(pnb_add_room name lower_rooms)
     else()
         list(FILTER sources EXCLUDE REGEX "/server/sockets/listen\\.c$")
     endif()
+    if(name STREQUAL server) # the page's own files, as arrays
+        set(page ${PROJECT_SOURCE_DIR}/src/server/page)
+        set(page_files ${PROJECT_BINARY_DIR}/generated/page_files.c)
+        add_custom_command(OUTPUT ${page_files}
+                           COMMAND ${CMAKE_COMMAND} -DDIR=${page} -DOUT=${page_files}
+                                   -P ${PROJECT_SOURCE_DIR}/cmake/embed_page.cmake
+                           DEPENDS ${page}/page.html ${page}/page.css ${page}/page.js
+                                   ${PROJECT_SOURCE_DIR}/cmake/embed_page.cmake VERBATIM)
+        list(APPEND sources ${page_files})
+    endif()
     if(sources)
         pnb_kernel_flags(${sources})
         add_library(${target} STATIC ${sources})

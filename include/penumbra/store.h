@@ -82,7 +82,8 @@ pnb_status pnb_store_describe(pnb_store *store, pnb_store_about *out, pnb_error 
 pnb_status pnb_store_begin(pnb_store *store, double wait_s, pnb_error *err);
 void pnb_store_end(pnb_store *store); /* fine without begin */
 
-/* A small picture of a row, as a file's bytes: what a page shows beside the row. */
+/* A small picture of a row, as a file's bytes: what a page shows beside the row. A JPEG where
+ * `penumbra collection add` made it; the library does not look at them. */
 typedef struct pnb_store_thumbnail {
     const void *bytes; /* NULL: none */
     size_t n_bytes;

@@ -81,6 +81,20 @@ void pnb__skipped(pnb__app *app, const char *what, const char *why)
     fprintf(app->log, "%sskipped: %s: %s\n", app->is_tty ? "\r\033[K" : "", what, why);
 }
 
+void pnb__expect_hangup(pnb__app *app)
+{
+    if (app->hangup != NULL)
+        app->hangup->is_expected = 1;
+}
+
+bool pnb__take_hangup(pnb__app *app)
+{
+    if (app->hangup == NULL || app->hangup->came == 0)
+        return false;
+    app->hangup->came = 0;
+    return true;
+}
+
 bool pnb__is_interrupted(void *user)
 {
     const pnb__app *app = user;

@@ -19,6 +19,11 @@ enum {
     PNB__EXIT_INTERRUPTED = 130
 };
 
+/* SIGHUP between main's handler and a command that has a use for it: to all others it is Ctrl-C. */
+typedef struct pnb__hangup {
+    volatile sig_atomic_t is_expected, came;
+} pnb__hangup;
+
 /* Options every command takes. */
 typedef struct pnb__common {
     bool help, json, quiet, batch_invariant;
@@ -46,6 +51,7 @@ typedef struct pnb__app {
     bool usage;                               /* the error is a wrong command line: exit 2 */
     size_t n_skipped;                         /* inputs left out: exit 3 */
     const volatile sig_atomic_t *interrupted; /* set by the signal handler; may be NULL */
+    pnb__hangup *hangup;                      /* the same */
     pnb__hub hub;
     const char *cpu; /* of the program */
     pnb_ctx *ctx;
@@ -84,6 +90,7 @@ typedef struct pnb__program {
     const char *const *environment; /* "NAME=value", NULL-terminated; NULL: no options from it */
     const char *cpu; /* PENUMBRA_CPU: a word of pnb_isa, the most that is used; NULL: all */
     const volatile sig_atomic_t *interrupted;
+    pnb__hangup *hangup;
 } pnb__program;
 
 /* Records a wrong use of the command line (exit 2). Returns ARG. */
@@ -98,5 +105,8 @@ void pnb__skipped(pnb__app *app, const char *what, const char *why);
 
 /* For the library's cancel callbacks: true after Ctrl-C. `user` is the pnb__app. */
 bool pnb__is_interrupted(void *user);
+/* From now on a SIGHUP does not end the command; whether one came since the last call. */
+void pnb__expect_hangup(pnb__app *app);
+bool pnb__take_hangup(pnb__app *app);
 
 #endif

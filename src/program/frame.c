@@ -246,7 +246,8 @@ int pnb__program_run(const pnb__program *program, int argc, char **argv)
                     .colour = program->colour,
                     .hub = program->hub,
                     .cpu = program->cpu,
-                    .interrupted = program->interrupted};
+                    .interrupted = program->interrupted,
+                    .hangup = program->hangup};
     char full_name[128];
     int at = 1;
     snprintf(full_name, sizeof full_name, "%s", program->name);

@@ -22,7 +22,7 @@ static const pnb__route *find_route(const pnb__http_request *q, const pnb__route
     const char *method = strcmp(q->method, "HEAD") == 0 ? "GET" : q->method;
     *other = NULL;
     for (size_t i = 0; i < pnb__n_routes; i++) {
-        if (strcmp(pnb__routes[i]->path, q->path) != 0)
+        if (!pnb__route_takes(pnb__routes[i], q->path))
             continue;
         if (strcmp(pnb__routes[i]->method, method) == 0)
             return pnb__routes[i];
@@ -119,6 +119,15 @@ const pnb__route *pnb__server_admit(pnb__server *s, const pnb__http_request *q, 
 
 /* ---- answering ---- */
 
+static pnb_status run_route(pnb__server *s, const pnb__route *route, const pnb__http_request *q,
+                            const json_t *body, pnb__http_reply *r, pnb_error *err)
+{
+    pnb__served *now = pnb__server_take(s);
+    pnb_status status = route->run(now, q, body, r, err);
+    pnb__server_give(s, now);
+    return status;
+}
+
 void pnb__server_run(pnb__server *s, const pnb__route *route, const pnb__http_request *q,
                      pnb__http_reply *r)
 {
@@ -129,7 +138,7 @@ void pnb__server_run(pnb__server *s, const pnb__route *route, const pnb__http_re
     if (route->n_fields > 0)
         status = pnb__fields_read(&body, route->fields, route->n_fields, q->body, q->n_body, &err);
     if (status == PNB_OK)
-        status = route->run(s, q, body, r, &err);
+        status = run_route(s, route, q, body, r, &err);
     json_decref(body);
     if (status != PNB_OK)
         pnb__http_fail_with(r, &err);

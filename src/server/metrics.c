@@ -12,7 +12,7 @@
 static const double second_limits[PNB__N_SECOND_BUCKETS - 1] = {
     0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10};
 static const int codes[PNB__N_CODES] = {200, 204, 400, 401, 403, 404, 405, 408,
-                                        413, 429, 431, 499, 500, 501, 503};
+                                        409, 413, 429, 431, 499, 500, 501, 503};
 
 pnb_status pnb__metrics_init(pnb__metrics *m, size_t n_routes, pnb_error *err)
 {
@@ -201,6 +201,11 @@ void pnb__metrics_write(pnb__metrics *m, const char *const *names, const char *m
     put_int(b, "connections", "gauge", "Open connections.", m->n_connections);
     put_int(b, "requests_waiting", "gauge", "Requests in the queue.", m->n_waiting);
     put_int(b, "requests_processing", "gauge", "Requests being worked on.", m->n_working);
+    head(b, "reloads_total", "counter", "Reloads of model and collections, by how they ended.");
+    pnb__buf_printf(b,
+                    "penumbra_reloads_total{result=\"done\"} %llu\n"
+                    "penumbra_reloads_total{result=\"failed\"} %llu\n",
+                    (unsigned long long)m->n_reloads, (unsigned long long)m->n_reloads_failed);
     put_refused(m, b);
     put_routes(m, names, b);
     put_batches(m, b);

@@ -47,6 +47,7 @@ typedef struct pnb__metrics {
     uint64_t batch_n[PNB__N_SIZE_BUCKETS], n_batches, n_batched; /* sizes of batches */
     uint64_t n_texts, n_images, n_tokens;
     uint64_t n_refused_full, n_refused_rate, n_refused_key, n_refused_site, n_gone, n_slow;
+    uint64_t n_reloads, n_reloads_failed;
     int64_t n_connections, n_waiting, n_working; /* now */
     double start_s;
 } pnb__metrics;

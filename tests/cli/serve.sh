@@ -67,8 +67,14 @@ says "answering what was asked"
 
 # keys
 echo 0123456789abcdef0123 >keys
-start_server -m model --host localhost --api-key-file keys --rate 5 --max-queue 7 --json
+start_server -m model --collection-root made --host localhost --api-key-file keys --rate 5 --max-queue 7 --json
 check "the address as JSON" python3 -c 'import json; a = json.load(open("served")); assert a["url"] == "http://localhost:%d" % a["port"]'
+asks "the page needs no key, and nothing else runs in it" <<'END'
+code, headers, text = ask("GET", "/")
+assert code == 200 and headers["Content-Type"] == "text/html; charset=utf-8" and "</html>" in text
+assert headers["Content-Security-Policy"].startswith("default-src 'none'; script-src 'sha256-")
+assert headers["Referrer-Policy"] == "no-referrer" and headers["X-Frame-Options"] == "DENY"
+END
 asks "keys" <<'END'
 key = {"Authorization": "Bearer 0123456789abcdef0123"}
 get("/health")

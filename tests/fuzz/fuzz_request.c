@@ -38,14 +38,14 @@ static void read_inputs(const pnb__route *route, const char *body, size_t n)
     json_decref(value);
 }
 
-/* A server that is loading refuses everything but health, in JSON. */
+/* A server that is loading refuses everything but health and the page, in JSON. */
 static void ask_whole(const pnb__route *route, const char *body, size_t n)
 {
     pnb__server s;
     pnb__http_reply r = {0};
     json_t *reply = NULL;
     const pnb__http_request q = {.method = route->method,
-                                 .path = route->path,
+                                 .path = n % 3 == 0 ? body : route->path,
                                  .authorization = body,
                                  .host = body,
                                  .origin = body,
@@ -56,7 +56,7 @@ static void ask_whole(const pnb__route *route, const char *body, size_t n)
         s.access.rate = 5;
         pnb__server_answer(&s, &q, &r);
         if (r.status < 200 || r.status > 503 ||
-            (r.body.data != NULL &&
+            (r.body.data != NULL && r.content_type == NULL &&
              pnb__json_load_bytes(&reply, r.body.data, r.body.size, "reply", NULL) == PNB_FORMAT))
             abort();
     }

@@ -39,6 +39,47 @@ static json_t *describe(const pnb__route *route, json_t **all)
     return json_object_get(path, strcmp(route->method, "GET") == 0 ? "get" : "post");
 }
 
+static size_t n_paths(void)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < pnb__n_routes; i++) {
+        size_t k = 0;
+        while (strcmp(pnb__routes[k]->path, pnb__routes[i]->path) != 0)
+            k++;
+        n += k == i;
+    }
+    return n;
+}
+
+static void paths_with_words(void **state)
+{
+    static const pnb__route route = {.path = "/v1/of/{name}/rows/{row}"};
+    static const char *const wrong[] = {"",
+                                        "/",
+                                        "/v1/of",
+                                        "/v1/of/a/rows",
+                                        "/v1/of/a/rows/",
+                                        "/v1/of//rows/3",
+                                        "/v1/of/a/rows/3/",
+                                        "/v1/of/a/rows/3/4",
+                                        "/v1/off/a/rows/3",
+                                        "v1/of/a/rows/3"};
+    char word[8] = "";
+    (void)state;
+    assert_true(pnb__route_takes(&route, "/v1/of/a b/rows/31"));
+    for (size_t i = 0; i < PNB_COUNT(wrong); i++)
+        assert_false(pnb__route_takes(&route, wrong[i]));
+    assert_true(pnb__route_word(&route, "/v1/of/a b/rows/31", "name", word, sizeof word));
+    assert_string_equal(word, "a b");
+    assert_true(pnb__route_word(&route, "/v1/of/a b/rows/31", "row", word, sizeof word));
+    assert_string_equal(word, "31");
+    assert_true(pnb__route_word(&route, "/v1/of/1234567/rows/31", "name", word, sizeof word));
+    assert_false(pnb__route_word(&route, "/v1/of/12345678/rows/31", "name", word, sizeof word));
+    assert_false(pnb__route_word(&route, "/v1/of/a/rows/31", "ro", word, sizeof word));
+    for (size_t i = 0; i < pnb__n_routes; i++)
+        assert_true(pnb__route_takes(pnb__routes[i], pnb__routes[i]->path));
+}
+
 static void every_route_is_described(void **state)
 {
     (void)state;
@@ -49,7 +90,11 @@ static void every_route_is_described(void **state)
         assert_string_equal(json_string_value(json_object_get(operation, "summary")),
                             route->summary);
         assert_int_equal(json_object_get(operation, "requestBody") != NULL, route->n_fields > 0);
-        assert_int_equal(json_object_size(json_object_get(all, "paths")), pnb__n_routes);
+        assert_int_equal(json_object_size(json_object_get(all, "paths")), n_paths());
+        size_t n_words = 0;
+        for (const char *at = route->path; (at = strchr(at, '{')) != NULL; at++)
+            n_words++;
+        assert_int_equal(json_array_size(json_object_get(operation, "parameters")), n_words);
         if (route->answer != NULL) /* what is said of the answer is JSON */
             assert_int_equal(pnb__json_load_bytes(&answer, route->answer, strlen(route->answer),
                                                   route->path, NULL),
@@ -125,17 +170,18 @@ static void only_the_model_that_is_served(void **state)
     pnb_error err = PNB_ERROR_INIT;
     json_t *body = json_pack("{s:s}", "model", "served");
     (void)state;
-    assert_int_equal(pnb__server_check_model(&s, body, &err), PNB_OK);
+    assert_int_equal(pnb__server_check_model(s.now, body, &err), PNB_OK);
     json_object_set_new(body, "model", json_string("other"));
-    assert_int_equal(pnb__server_check_model(&s, body, &err), PNB_NOT_FOUND);
+    assert_int_equal(pnb__server_check_model(s.now, body, &err), PNB_NOT_FOUND);
     json_object_set_new(body, "model", json_null());
-    assert_int_equal(pnb__server_check_model(&s, body, NULL), PNB_OK);
+    assert_int_equal(pnb__server_check_model(s.now, body, NULL), PNB_OK);
     json_decref(body);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(every_route_is_described),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(paths_with_words),
+                                       cmocka_unit_test(every_route_is_described),
                                        cmocka_unit_test(fields_are_what_is_described),
                                        cmocka_unit_test(only_the_model_that_is_served)};
     return cmocka_run_group_tests(tests, start, end);

@@ -5,17 +5,19 @@
 #include "commands/serve/gallery_side.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/order.h"
 #include "commands/common/match_use.h"
 #include "io/json/json.h"
+#include "penumbra/inclusion_search.h"
 #include "penumbra/search.h"
 #include "penumbra/view.h"
 #include "sets/settle.h"
 
-/* A query of that side, but for its numbers. */
-static pnb_status make_probe(const pnb_encoder *e, pnb_encode_side which, pnb_embeddings **out,
-                             pnb_error *err)
+pnb_status pnb__gallery_probe(const pnb_encoder *e, pnb_encode_side which, pnb_embeddings **out,
+                              pnb_error *err)
 {
     pnb_status status = pnb__encoder_make_rows(e, which, 1, out, err);
     if (status != PNB_OK)
@@ -39,7 +41,7 @@ pnb_status pnb__gallery_side_settle(pnb__gallery_side *s, pnb__app *app, const p
     pnb_view view = {0}, gallery = {0};
     pnb_error *err = &app->err;
     pnb_status status;
-    PNB_TRY(make_probe(e, which, &probe, err));
+    PNB_TRY(pnb__gallery_probe(e, which, &probe, err));
     status = pnb_embeddings_check_mix(rows, probe, err);
     if (status != PNB_OK)
         pnb__error_prefix(err, "%s and the model that is served", place->name);
@@ -62,6 +64,66 @@ done:
     pnb_view_reset(&view);
     pnb_embeddings_free(probe);
     return status;
+}
+
+pnb_status pnb__gallery_side_conformal(const pnb__gallery_side *s, double alpha,
+                                       const pnb__found *found, size_t n, size_t *n_kept,
+                                       const char **by, pnb_error *err)
+{
+    const pnb_match_fit *fit = &s->odds.fit;
+    bool is_other_size = s->odds.has_fit && fit->n_gallery != s->odds.n_gallery;
+    pnb_conformal_kind kind = is_other_size ? PNB_CONFORMAL_SCORE : fit->conformal.kind;
+    double *score = NULL, cutoff;
+    pnb_status status;
+    if (!s->odds.has_fit)
+        return pnb__fail(err, PNB_ARG,
+                         "'conformal': no calibration of such queries in this collection is there; "
+                         "make one with `penumbra calibrate`");
+    PNB_TRY(pnb_conformal_cutoff(&fit->conformal, kind, alpha, &cutoff, err));
+    PNB_TRY(PNB_ALLOC(score, n + 1, err));
+    for (size_t i = 0; i < n; i++)
+        score[i] = found[i].score;
+    *n_kept = pnb_conformal_list(kind, cutoff, score, n);
+    *by = pnb_conformal_name(kind);
+done:
+    pnb__free(score);
+    return status;
+}
+
+pnb_status pnb__gallery_related(const pnb_ctx *ctx, const pnb_embeddings *query,
+                                const pnb_embeddings *rows, bool inside, size_t k,
+                                pnb__found *found, size_t *n, pnb_error *err)
+{
+    pnb_inclusion_search_opts opts = pnb_inclusion_search_opts_default();
+    pnb_inclusion_hits hits = {0};
+    pnb_view asking = {0}, asked = {0};
+    pnb_status status;
+    *n = 0;
+    if (rows->family != PNB_GAUSSIAN_DIAG || query->family != PNB_GAUSSIAN_DIAG)
+        return PNB_OK;
+    opts.inside = inside;
+    opts.order = PNB_INCLUSION_BY_NEARNESS;
+    opts.k = k;
+    PNB_TRY(pnb_view_init(&asking, query, err));
+    PNB_TRY(pnb_view_init(&asked, rows, err));
+    PNB_TRY(pnb_inclusion_search(ctx, &asking.rows, &asked.rows, &opts, &hits, err));
+    for (; *n < hits.k && hits.index[*n] >= 0; (*n)++)
+        found[*n] = (pnb__found){(size_t)hits.index[*n], hits.nearness[*n], NAN, NAN};
+done:
+    pnb_inclusion_hits_reset(&hits);
+    pnb_view_reset(&asked);
+    pnb_view_reset(&asking);
+    return status;
+}
+
+pnb__spread pnb__gallery_spread(double *u, size_t n)
+{
+    if (n == 0)
+        return (pnb__spread){NAN, NAN, NAN};
+    qsort(u, n, sizeof *u, pnb__compare_doubles);
+    double last = (double)(n - 1);
+    return (pnb__spread){u[(size_t)(0.5 * last)], u[(size_t)(0.9 * last)],
+                         u[(size_t)(0.99 * last)]};
 }
 
 void pnb__gallery_put_extra(const char *extra, bool has_caption, pnb__buf *b)

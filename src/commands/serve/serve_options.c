@@ -21,6 +21,9 @@ static const pnb__option options[] = {
                    "Collections to search in (penumbra collection), each under the name of its "
                    "folder; what is added and removed while the server runs counts at once",
                    .group = "What is searched"),
+    PNB__ROW_FILE("collection-root", AT(root), "DIR",
+                  "Folder whose collections are searched too, and in which requests may make new "
+                  "ones (POST /v1/collections); by default they may not"),
     PNB__ROW_FILE("images", AT(images), "SET", "Embedding set of pictures to search in"),
     PNB__ROW_FILE("texts", AT(texts), "SET", "Embedding set of captions to search in"),
     PNB__ROW_FILE("calibration", AT(calibration), "FILE",
@@ -28,7 +31,7 @@ static const pnb__option options[] = {
                   "the model's own a and b"),
     PNB__ROW_REAL("vague-above", AT(vague_above), "U",
                   "A query of more uncertainty is called too vague; by default what 99 of 100 rows "
-                  "of its kind stay below, where a set of them is served (not of collections)",
+                  "of its kind stay below, where rows of that kind are served",
                   PNB__RANGE(0, 1e30)),
     PNB__ROW_TEXT("host", AT(host), "HOST", "Name or address to listen at", .fallback = "127.0.0.1",
                   .group = "Who may ask"),
@@ -70,11 +73,15 @@ const pnb__command pnb__cmd_serve = {
         "Listens on this machine alone. Elsewhere it listens with --api-key-file only, or when "
         "told "
         "by --without-key. It speaks plain HTTP: nginx or the like in front of it speaks TLS.\n\n"
+        "GET / is a page to search with. SIGHUP opens the model and what is searched anew; no "
+        "request is "
+        "dropped, and where that fails the old one goes on.\n\n"
         "The address is printed as the first line of standard output. Ctrl-C or SIGTERM ends it: "
         "no connection is taken any more, what was asked is answered, the exit status is 0.",
     .examples = "penumbra serve --model model\n"
                 "penumbra serve -m model --images images.safetensors --texts texts.safetensors\n"
                 "penumbra serve -m model --collection photos\n"
+                "penumbra serve -m model --collection-root collections\n"
                 "penumbra serve -m model --port 0 --threads 2\n"
                 "penumbra serve -m model --host 0.0.0.0 --api-key-file keys.txt --rate 20",
     PNB__RUNS(options, pnb__serve_opts, pnb__serve_run)};

@@ -10,10 +10,8 @@
 #include <string.h>
 
 #include "base/map.h"
-#include "base/order.h"
 #include "commands/common/set_use.h"
 #include "commands/serve/gallery_side.h"
-#include "penumbra/inclusion_search.h"
 #include "penumbra/search.h"
 #include "sets/settle.h"
 
@@ -143,30 +141,21 @@ done:
     return status;
 }
 
-static pnb_status find_narrower(void *self, const pnb_embeddings *query, size_t k, pnb__found *out,
-                                size_t *n, pnb_error *err)
+static pnb_status find_related(void *self, const pnb_embeddings *query, bool inside, size_t k,
+                               pnb__found *out, size_t *n, pnb_error *err)
 {
     const pnb__set_gallery *g = self;
-    pnb_inclusion_search_opts opts = pnb_inclusion_search_opts_default();
-    pnb_inclusion_hits hits = {0};
-    pnb_view view = {0};
-    pnb_status status;
-    *n = 0;
-    if (g->set->family != PNB_GAUSSIAN_DIAG || query->family != PNB_GAUSSIAN_DIAG)
-        return PNB_OK;
-    opts.inside = true;
-    opts.order = PNB_INCLUSION_BY_NEARNESS;
-    opts.k = k;
-    PNB_TRY(pnb_view_init(&view, query, err));
-    PNB_TRY(pnb_inclusion_search(g->ctx, &view.rows, &g->view.rows, &opts, &hits, err));
-    for (; *n < hits.k && hits.index[*n] >= 0; (*n)++) {
-        size_t row = (size_t)hits.index[*n];
-        out[*n] = (pnb__found){row, hits.nearness[*n], NAN, g->u[row]};
-    }
-done:
-    pnb_inclusion_hits_reset(&hits);
-    pnb_view_reset(&view);
+    pnb_status status = pnb__gallery_related(g->ctx, query, g->set, inside, k, out, n, err);
+    for (size_t i = 0; status == PNB_OK && i < *n; i++)
+        out[i].uncertainty = g->u[out[i].row];
     return status;
+}
+
+static pnb_status list_conformal(void *self, bool is_image, double alpha, const pnb__found *found,
+                                 size_t n, size_t *n_kept, const char **by, pnb_error *err)
+{
+    const pnb__set_gallery *g = self;
+    return pnb__gallery_side_conformal(&g->sides[is_image], alpha, found, n, n_kept, by, err);
 }
 
 /* ---- rows ---- */
@@ -182,22 +171,63 @@ static bool find_id(void *self, const char *id, size_t *row)
     return place != PNB__NO_KEY;
 }
 
-static pnb_status take_row(void *self, size_t row, pnb_embeddings **out, pnb_error *err)
+static pnb_status take_rows(void *self, const size_t *rows, size_t n, pnb_embeddings **out,
+                            pnb_error *err)
 {
     const pnb__set_gallery *g = self;
-    return pnb_embeddings_select(out, g->set, &row, 1, err);
+    return pnb_embeddings_select(out, g->set, rows, n, err);
 }
 
-static const char *caption_of(void *self, size_t row)
+/* Descending by `key`; ties to the row that came first. */
+typedef struct keyed_row {
+    double key;
+    size_t row;
+} keyed_row;
+
+static int compare_keyed(const void *x, const void *y)
+{
+    const keyed_row *a = x, *b = y;
+    if (a->key != b->key)
+        return a->key > b->key ? -1 : 1;
+    return (a->row > b->row) - (a->row < b->row);
+}
+
+static double key_of(const pnb__set_gallery *g, size_t row, pnb_store_order order)
+{
+    switch (order) {
+    case PNB_STORE_NEWEST:
+        return (double)row;
+    case PNB_STORE_CERTAIN:
+        return -g->u[row];
+    case PNB_STORE_UNCERTAIN:
+        return g->u[row];
+    default:
+        return -(double)row;
+    }
+}
+
+static pnb_status pick_rows(void *self, pnb_store_order order, size_t limit, pnb__found *out,
+                            size_t *n, pnb_error *err)
 {
     const pnb__set_gallery *g = self;
-    return g->set->texts != NULL ? g->set->texts[row] : NULL;
+    keyed_row *all = NULL;
+    pnb_status status = PNB_ALLOC(all, g->set->n, err);
+    if (status != PNB_OK)
+        return status;
+    for (size_t i = 0; i < g->set->n; i++)
+        all[i] = (keyed_row){key_of(g, i, order), i};
+    qsort(all, g->set->n, sizeof *all, compare_keyed);
+    *n = PNB_MIN(limit, g->set->n);
+    for (size_t i = 0; i < *n; i++)
+        out[i] = (pnb__found){all[i].row, NAN, NAN, g->u[all[i].row]};
+    pnb__free(all);
+    return PNB_OK;
 }
 
 static void put_fields(void *self, size_t row, pnb__buf *b)
 {
     const pnb__set_gallery *g = self;
-    const char *caption = caption_of(self, row);
+    const char *caption = g->set->texts != NULL ? g->set->texts[row] : NULL;
     pnb__json_put(b, "\"id\":%s", pnb__set_id(g->set, row));
     if (caption != NULL)
         pnb__json_put(b, ",\"caption\":%s", caption);
@@ -218,19 +248,27 @@ static bool has_row(void *self, size_t row)
 
 pnb__gallery pnb__set_gallery_view(pnb__set_gallery *g, const char *name)
 {
-    static const pnb__gallery_calls calls = {search_rows, find_narrower, find_id,    take_row,
-                                             put_fields,  caption_of,    count_rows, has_row};
+    static const pnb__gallery_calls calls = {.search = search_rows,
+                                             .conformal = list_conformal,
+                                             .related = find_related,
+                                             .find = find_id,
+                                             .take = take_rows,
+                                             .pick = pick_rows,
+                                             .put_fields = put_fields,
+                                             .count = count_rows,
+                                             .has_row = has_row};
     return (pnb__gallery){&calls, g, name, g->set->info.modality};
 }
 
-double pnb__set_gallery_quantile(const pnb__set_gallery *g, double share, pnb_error *err)
+pnb_status pnb__set_gallery_spread(const pnb__set_gallery *g, pnb__spread *out, pnb_error *err)
 {
-    double *sorted = NULL, found = NAN;
-    if (g->set->family == PNB_POINT || PNB_ALLOC(sorted, g->set->n, err) != PNB_OK)
-        return NAN;
-    memcpy(sorted, g->u, g->set->n * sizeof *sorted);
-    qsort(sorted, g->set->n, sizeof *sorted, pnb__compare_doubles);
-    found = sorted[(size_t)(share * (double)(g->set->n - 1))];
-    pnb__free(sorted);
-    return found;
+    double *u = NULL;
+    size_t n = g->set->family == PNB_POINT ? 0 : g->set->n;
+    pnb_status status = PNB_ALLOC(u, n + 1, err);
+    if (status != PNB_OK)
+        return status;
+    memcpy(u, g->u, n * sizeof *u);
+    *out = pnb__gallery_spread(u, n);
+    pnb__free(u);
+    return PNB_OK;
 }

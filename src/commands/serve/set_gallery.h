@@ -18,7 +18,7 @@ void pnb__set_gallery_free(pnb__set_gallery *g);
 
 /* As routes see it, under a name; it must outlive what is returned. */
 pnb__gallery pnb__set_gallery_view(pnb__set_gallery *g, const char *name);
-/* The uncertainty that a share of its rows does not exceed; NaN where rows have none. */
-double pnb__set_gallery_quantile(const pnb__set_gallery *g, double share, pnb_error *err);
+/* How uncertain its rows are; not known of points.  Errors  NOMEM */
+pnb_status pnb__set_gallery_spread(const pnb__set_gallery *g, pnb__spread *out, pnb_error *err);
 
 #endif

@@ -6,6 +6,7 @@
 #include "commands/serve/store_gallery.h"
 
 #include <math.h>
+#include <pthread.h>
 #include <string.h>
 
 #include "commands/common/set_use.h"
@@ -16,23 +17,31 @@
 struct pnb__store_gallery {
     const pnb_ctx *ctx;
     pnb_store *store;
-    pnb_embeddings *row; /* one of them: tells family and origin of all */
+    pnb_embeddings *row; /* one of them, or what the model makes: tells family and origin of all */
     char *name;
     pnb__gallery_side sides[2]; /* captions, pictures */
+    pthread_mutex_t writing;    /* one request at a time */
 };
 
 /* ---- opening ---- */
 
-static pnb_status read_row(pnb__store_gallery *g, pnb__app *app, const char *path)
+static pnb_status read_row(pnb__store_gallery *g, pnb__app *app, const pnb_encoder *e,
+                           const pnb__store_gallery_place *place)
 {
     pnb_store_rows rows = {0};
     pnb_error *err = &app->err;
     pnb_status status;
     PNB_TRY(pnb_store_list(g->store, NULL, 0, 1, &rows, err));
-    if (rows.n == 0)
-        PNB_TRY(pnb__fail(err, PNB_NOT_FOUND, "collection %s: it has no rows yet", path));
+    if (rows.n == 0 && place->modality == NULL)
+        PNB_TRY(pnb__fail(err, PNB_NOT_FOUND, "collection %s: it has no rows yet", place->path));
+    if (rows.n == 0) { /* what the model would put there */
+        bool is_text = strcmp(place->modality, "text") == 0;
+        PNB_TRY(
+            pnb__gallery_probe(e, is_text ? PNB_ENCODE_TEXTS : PNB_ENCODE_IMAGES, &g->row, err));
+        goto done;
+    }
     PNB_TRY(pnb_store_set(g->store, &rows, &g->row, err));
-    status = pnb__set_note(app, path, g->row);
+    status = pnb__set_note(app, place->path, g->row);
 done:
     pnb_store_rows_reset(&rows);
     return status;
@@ -49,7 +58,7 @@ static pnb_status open_sides(pnb__store_gallery *g, pnb__app *app, const pnb_enc
     PNB_TRY(status);
     PNB_TRY(pnb_store_describe(g->store, &about, err));
     pnb_embeddings rows = *g->row; /* as many, of which one is looked at */
-    rows.n = about.n_rows;
+    rows.n = PNB_MAX(about.n_rows, (size_t)1);
     if (e->tokenizer != NULL)
         PNB_TRY(pnb__gallery_side_settle(&g->sides[0], app, e, PNB_ENCODE_TEXTS, &rows, &place));
     if (e->preprocess.width > 0)
@@ -60,8 +69,8 @@ done:
 }
 
 pnb_status pnb__store_gallery_open(pnb__store_gallery **out, pnb__app *app,
-                                   const pnb_encoder *encoder, const char *path,
-                                   const char *calibration)
+                                   const pnb_encoder *encoder,
+                                   const pnb__store_gallery_place *place)
 {
     pnb_error *err = &app->err;
     pnb_status status;
@@ -69,10 +78,11 @@ pnb_status pnb__store_gallery_open(pnb__store_gallery **out, pnb__app *app,
     if (g == NULL)
         return pnb__fail_nomem(err, sizeof *g);
     g->ctx = app->ctx;
-    PNB_TRY(pnb__copy_text(&g->name, pnb__path_base(path), err));
-    PNB_TRY(pnb_store_open(&g->store, path, err));
-    PNB_TRY(read_row(g, app, path));
-    PNB_TRY(open_sides(g, app, encoder, path, calibration));
+    pthread_mutex_init(&g->writing, NULL);
+    PNB_TRY(pnb__copy_text(&g->name, pnb__path_base(place->path), err));
+    PNB_TRY(pnb_store_open(&g->store, place->path, err));
+    PNB_TRY(read_row(g, app, encoder, place));
+    PNB_TRY(open_sides(g, app, encoder, place->path, place->calibration));
     *out = g;
 done:
     if (status != PNB_OK)
@@ -88,6 +98,7 @@ void pnb__store_gallery_free(pnb__store_gallery *g)
         pnb__match_probability_reset(&g->sides[i].odds);
     pnb_embeddings_free(g->row);
     pnb_store_close(g->store);
+    pthread_mutex_destroy(&g->writing);
     pnb__free(g->name);
     pnb__free(g);
 }
@@ -125,31 +136,78 @@ static void take_found(const pnb__gallery_side *s, pnb_measure measure, const pn
     }
 }
 
+static pnb_status find_hits(const pnb__store_gallery *g, const pnb_embeddings *query, size_t k,
+                            const pnb_store_filter *only, pnb_store_hits *hits,
+                            pnb_store_rows *rows, pnb_error *err)
+{
+    const pnb__gallery_side *s = &g->sides[strcmp(query->info.modality, "image") == 0];
+    pnb_store_search_opts opts = pnb_store_search_opts_default();
+    size_t n_hits = 0;
+    opts.search.k = k;
+    opts.search.measure_opts = s->opts;
+    opts.filter = only;
+    pnb_status status = settle_measure(g, query, &opts.search.measure, err);
+    if (status != PNB_OK)
+        return status;
+    if (k == 0) {
+        hits->measure = opts.search.measure;
+        return PNB_OK;
+    }
+    status = pnb_store_search(g->store, g->ctx, query, &opts, hits, err);
+    if (status != PNB_OK)
+        return status;
+    while (n_hits < hits->k && hits->number[n_hits] >= 0)
+        n_hits++;
+    return pnb_store_get(g->store, hits->number, n_hits, rows, err);
+}
+
 static pnb_status search_rows(void *self, const pnb_embeddings *query, size_t k,
                               const pnb_store_filter *only, pnb__found *out, size_t *n,
                               const char **measure, pnb_error *err)
 {
     const pnb__store_gallery *g = self;
     const pnb__gallery_side *s = &g->sides[strcmp(query->info.modality, "image") == 0];
-    pnb_store_search_opts opts = pnb_store_search_opts_default();
     pnb_store_hits hits = {0};
     pnb_store_rows rows = {0};
-    size_t n_hits = 0;
-    pnb_status status;
-    opts.search.k = k;
-    opts.search.measure_opts = s->opts;
-    opts.filter = only;
+    pnb_status status = find_hits(g, query, k, only, &hits, &rows, err);
     *n = 0;
-    PNB_TRY(settle_measure(g, query, &opts.search.measure, err));
-    *measure = pnb_measure_name(opts.search.measure);
-    if (k == 0)
+    if (status == PNB_OK) {
+        *measure = pnb_measure_name(hits.measure);
+        take_found(s, hits.measure, &hits, &rows, out, n);
+    }
+    pnb_store_rows_reset(&rows);
+    pnb_store_hits_reset(&hits);
+    return status;
+}
+
+static pnb_status list_conformal(void *self, bool is_image, double alpha, const pnb__found *found,
+                                 size_t n, size_t *n_kept, const char **by, pnb_error *err)
+{
+    const pnb__store_gallery *g = self;
+    return pnb__gallery_side_conformal(&g->sides[is_image], alpha, found, n, n_kept, by, err);
+}
+
+enum { NEAR_ROWS = 512 }; /* among which inclusion is looked for */
+
+static pnb_status find_related(void *self, const pnb_embeddings *query, bool inside, size_t k,
+                               pnb__found *out, size_t *n, pnb_error *err)
+{
+    const pnb__store_gallery *g = self;
+    pnb_store_hits hits = {0};
+    pnb_store_rows rows = {0};
+    pnb_embeddings *near = NULL;
+    pnb_status status = find_hits(g, query, NEAR_ROWS, NULL, &hits, &rows, err);
+    *n = 0;
+    if (status != PNB_OK || rows.n == 0)
         goto done;
-    PNB_TRY(pnb_store_search(g->store, g->ctx, query, &opts, &hits, err));
-    while (n_hits < hits.k && hits.number[n_hits] >= 0)
-        n_hits++;
-    PNB_TRY(pnb_store_get(g->store, hits.number, n_hits, &rows, err));
-    take_found(s, opts.search.measure, &hits, &rows, out, n);
+    PNB_TRY(pnb_store_set(g->store, &rows, &near, err));
+    PNB_TRY(pnb__gallery_related(g->ctx, query, near, inside, k, out, n, err));
+    for (size_t i = 0; i < *n; i++) {
+        out[i].uncertainty = rows.items[out[i].row].uncertainty;
+        out[i].row = (size_t)rows.items[out[i].row].number;
+    }
 done:
+    pnb_embeddings_free(near);
     pnb_store_rows_reset(&rows);
     pnb_store_hits_reset(&hits);
     return status;
@@ -187,14 +245,48 @@ static bool find_id(void *self, const char *id, size_t *row)
     return has;
 }
 
-static pnb_status take_row(void *self, size_t row, pnb_embeddings **out, pnb_error *err)
+static pnb_status take_rows(void *self, const size_t *rows, size_t n, pnb_embeddings **out,
+                            pnb_error *err)
 {
     const pnb__store_gallery *g = self;
-    pnb_store_rows rows = row_of(g, row);
-    pnb_status status = rows.n == 1
-                            ? pnb_store_set(g->store, &rows, out, err)
-                            : pnb__fail(err, PNB_NOT_FOUND, "the row was removed meanwhile");
+    pnb_store_rows found = {0};
+    int64_t *numbers = NULL;
+    pnb_status status = PNB_ALLOC(numbers, n, err);
+    for (size_t i = 0; status == PNB_OK && i < n; i++)
+        numbers[i] = rows[i] <= INT64_MAX ? (int64_t)rows[i] : -1;
+    if (status == PNB_OK)
+        status = pnb_store_get(g->store, numbers, n, &found, err);
+    if (status == PNB_OK)
+        status = found.n == n ? pnb_store_set(g->store, &found, out, err)
+                              : pnb__fail(err, PNB_NOT_FOUND, "a row was removed meanwhile");
+    pnb_store_rows_reset(&found);
+    pnb__free(numbers);
+    return status;
+}
+
+static pnb_status pick_rows(void *self, pnb_store_order order, size_t limit, pnb__found *out,
+                            size_t *n, pnb_error *err)
+{
+    const pnb__store_gallery *g = self;
+    pnb_store_rows rows = {0};
+    pnb_status status = pnb_store_first(g->store, NULL, order, limit, &rows, err);
+    *n = rows.n;
+    for (size_t i = 0; i < rows.n; i++)
+        out[i] = (pnb__found){(size_t)rows.items[i].number, NAN, NAN, rows.items[i].uncertainty};
     pnb_store_rows_reset(&rows);
+    return status;
+}
+
+static pnb_status get_thumbnail(void *self, size_t row, pnb__buf *b, pnb_error *err)
+{
+    const pnb__store_gallery *g = self;
+    unsigned char *bytes = NULL;
+    size_t n_bytes = 0;
+    int64_t number = row <= INT64_MAX ? (int64_t)row : -1;
+    pnb_status status = pnb_store_get_thumbnail(g->store, number, &bytes, &n_bytes, err);
+    if (status == PNB_OK)
+        pnb__buf_append(b, bytes, n_bytes);
+    pnb_store_thumbnail_free(bytes);
     return status;
 }
 
@@ -238,13 +330,79 @@ static size_t count_rows(void *self)
     return pnb_store_describe(g->store, &about, &why) == PNB_OK ? about.n_rows : 0;
 }
 
+/* ---- writing ---- */
+
+static pnb_status add_rows(void *self, const pnb__gallery_batch *batch, pnb_store_added *added,
+                           pnb_error *err)
+{
+    pnb__store_gallery *g = self;
+    const pnb_store_batch rows = {.set = batch->set,
+                                  .sha256 = batch->sha256,
+                                  .thumbnails = batch->thumbnails,
+                                  .tags = batch->tags,
+                                  .n_tags = batch->n_tags};
+    pnb_status status;
+    if (strcmp(batch->set->info.modality, g->row->info.modality) != 0)
+        return pnb__fail(err, PNB_ARG, "%s is a collection of %ss, not of %ss", g->name,
+                         g->row->info.modality, batch->set->info.modality);
+    pthread_mutex_lock(&g->writing);
+    status = pnb_store_add(g->store, &rows, added, err);
+    pthread_mutex_unlock(&g->writing);
+    return status;
+}
+
+static pnb_status remove_rows(void *self, const char *const *ids, size_t n, size_t *n_removed,
+                              pnb_error *err)
+{
+    pnb__store_gallery *g = self;
+    pthread_mutex_lock(&g->writing);
+    pnb_status status = pnb_store_remove(g->store, ids, n, n_removed, err);
+    pthread_mutex_unlock(&g->writing);
+    return status;
+}
+
 pnb__gallery pnb__store_gallery_view(pnb__store_gallery *g)
 {
     static const pnb__gallery_calls calls = {.search = search_rows,
+                                             .conformal = list_conformal,
+                                             .related = find_related,
                                              .find = find_id,
-                                             .take = take_row,
+                                             .take = take_rows,
+                                             .pick = pick_rows,
+                                             .thumbnail = get_thumbnail,
+                                             .add = add_rows,
+                                             .remove = remove_rows,
                                              .put_fields = put_fields,
                                              .count = count_rows,
                                              .has_row = has_row};
     return (pnb__gallery){&calls, g, g->name, g->row->info.modality};
+}
+
+/* Of rows spread evenly over the numbers that were given. */
+pnb_status pnb__store_gallery_spread(const pnb__store_gallery *g, pnb__spread *out, pnb_error *err)
+{
+    enum { SAMPLE = 2000 };
+    int64_t numbers[SAMPLE];
+    double u[SAMPLE];
+    pnb_store_rows last = {0}, rows = {0};
+    size_t n;
+    pnb_status status;
+    *out = pnb__gallery_spread(u, 0);
+    if (g->row->family == PNB_POINT)
+        return PNB_OK;
+    PNB_TRY(pnb_store_first(g->store, NULL, PNB_STORE_NEWEST, 1, &last, err));
+    if (last.n == 0)
+        goto done;
+    int64_t end = last.items[0].number;
+    n = (size_t)PNB_MIN(end, (int64_t)SAMPLE);
+    for (size_t i = 0; i < n; i++)
+        numbers[i] = 1 + (int64_t)((double)i * (double)end / (double)n);
+    PNB_TRY(pnb_store_get(g->store, numbers, n, &rows, err));
+    for (size_t i = 0; i < rows.n; i++)
+        u[i] = rows.items[i].uncertainty;
+    *out = pnb__gallery_spread(u, rows.n);
+done:
+    pnb_store_rows_reset(&rows);
+    pnb_store_rows_reset(&last);
+    return status;
 }

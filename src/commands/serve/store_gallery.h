@@ -8,15 +8,24 @@
 
 typedef struct pnb__store_gallery pnb__store_gallery;
 
+/* Which collection, and what lies beside it. */
+typedef struct pnb__store_gallery_place {
+    const char *path, *calibration;
+    const char *modality; /* of one without rows; NULL: such a one is refused */
+} pnb__store_gallery_place;
+
 /* Opens a collection of the model's embeddings; the rest as pnb__set_gallery_open, the calibration
  * lies in its folder. What other programs add and remove later counts from the next search on.
  * Errors  NOT_FOUND (no collection, or no rows yet), ARG (of other weights), those of opening */
 pnb_status pnb__store_gallery_open(pnb__store_gallery **out, pnb__app *app,
-                                   const pnb_encoder *encoder, const char *path,
-                                   const char *calibration);
+                                   const pnb_encoder *encoder,
+                                   const pnb__store_gallery_place *place);
 void pnb__store_gallery_free(pnb__store_gallery *g);
 
 /* As routes see it, under the name of its folder; it must outlive what is returned. */
 pnb__gallery pnb__store_gallery_view(pnb__store_gallery *g);
+/* How uncertain its rows are, by some 2,000 of them; not known of points.
+ * Errors  FORMAT, IO, NOMEM */
+pnb_status pnb__store_gallery_spread(const pnb__store_gallery *g, pnb__spread *out, pnb_error *err);
 
 #endif

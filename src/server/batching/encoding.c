@@ -39,7 +39,7 @@ static size_t bytes_of_row(const pnb_encoder *e, pnb_encode_side side)
 pnb_status pnb__server_encode_batch(void *user, pnb_encode_side side, const void *const *rows,
                                     size_t n, pnb_embeddings **out, pnb_error *err)
 {
-    pnb__server *s = user;
+    pnb__served *s = user;
     bool is_text = side == PNB_ENCODE_TEXTS;
     const ready_rows ready = {rows, bytes_of_row(s->encoder, side)};
     const pnb__embed_source source = {
@@ -48,23 +48,23 @@ pnb_status pnb__server_encode_batch(void *user, pnb_encode_side side, const void
     double begin = pnb__now_s();
     opts.batch_size = n;
     pnb_status status = pnb__embed_set(s->encoder, &source, &opts, out, NULL, err);
-    pnb__metrics_stage(&s->metrics,
+    pnb__metrics_stage(&s->server->metrics,
                        is_text ? PNB__STAGE_TEXT_INFERENCE : PNB__STAGE_IMAGE_INFERENCE,
                        pnb__now_s() - begin);
-    pnb__metrics_batch(&s->metrics, is_text, n);
+    pnb__metrics_batch(&s->server->metrics, is_text, n);
     return status;
 }
 
 void pnb__server_waited(void *user, double seconds)
 {
-    pnb__server *s = user;
-    pnb__metrics_stage(&s->metrics, PNB__STAGE_QUEUE, seconds);
+    pnb__served *s = user;
+    pnb__metrics_stage(&s->server->metrics, PNB__STAGE_QUEUE, seconds);
 }
 
 /* ---- preparing ---- */
 
 typedef struct preparing {
-    pnb__server *s;
+    pnb__served *s;
     const pnb__http_request *q;
     const pnb__inputs *in;
     pnb__encoded *out;
@@ -109,15 +109,15 @@ static pnb_status encode_texts(preparing *p, size_t n, pnb_error *err)
     int32_t *ids = NULL;
     pnb_status status;
     if (p->s->encoder->tokenizer == NULL)
-        return pnb__fail(err, PNB_UNSUPPORTED, "%s embeds no captions", p->s->name);
+        return pnb__fail(err, PNB_UNSUPPORTED, "%s embeds no captions", p->s->server->name);
     PNB_TRY(PNB_ALLOC_ROWS(ids, n, context, err));
     for (size_t i = 0; i < p->in->n; i++)
         if (!p->in->items[i].is_image) {
             p->out->row[i] = k;
             PNB_TRY(read_text(p, &p->in->items[i], ids + k++ * context, err));
         }
-    pnb__metrics_stage(&p->s->metrics, PNB__STAGE_TEXT_PREPRO, pnb__now_s() - begin);
-    pnb__metrics_add(&p->s->metrics, &p->s->metrics.n_tokens, p->out->n_tokens);
+    pnb__metrics_stage(&p->s->server->metrics, PNB__STAGE_TEXT_PREPRO, pnb__now_s() - begin);
+    pnb__metrics_add(&p->s->server->metrics, &p->s->server->metrics.n_tokens, p->out->n_tokens);
     status = encode_rows(p, PNB_ENCODE_TEXTS, ids, n, &p->out->texts, err);
 done:
     pnb__free(ids);
@@ -159,7 +159,7 @@ static pnb_status read_images(preparing *p, size_t *at, float *pixels, size_t *n
         }
         (*n)++;
     }
-    pnb__metrics_stage(&p->s->metrics, PNB__STAGE_IMAGE_PREPRO, pnb__now_s() - begin);
+    pnb__metrics_stage(&p->s->server->metrics, PNB__STAGE_IMAGE_PREPRO, pnb__now_s() - begin);
     return PNB_OK;
 }
 
@@ -187,7 +187,7 @@ static pnb_status encode_images(preparing *p, size_t n, pnb_error *err)
     pnb_embeddings *part = NULL;
     pnb_status status;
     if (p->s->encoder->preprocess.width == 0)
-        return pnb__fail(err, PNB_UNSUPPORTED, "%s embeds no pictures", p->s->name);
+        return pnb__fail(err, PNB_UNSUPPORTED, "%s embeds no pictures", p->s->server->name);
     PNB_TRY(
         PNB_ALLOC_ROWS(pixels, PNB_MIN(n, (size_t)PICTURES_AT_ONCE), bytes / sizeof(float), err));
     for (size_t i = 0; i < p->in->n; i++)
@@ -204,7 +204,7 @@ done:
     return status;
 }
 
-pnb_status pnb__server_encode(pnb__server *s, const pnb__http_request *q, const pnb__inputs *in,
+pnb_status pnb__server_encode(pnb__served *s, const pnb__http_request *q, const pnb__inputs *in,
                               pnb__encoded *out, pnb_error *err)
 {
     preparing p = {s, q, in, out, false};

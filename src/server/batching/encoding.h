@@ -16,7 +16,7 @@ typedef struct pnb__encoded {
  * after a failure too.
  * Errors  UNSUPPORTED (the model lacks a side), FORMAT, ARG, LIMIT (a picture that is none, too
  *         large, a URL), INTERRUPTED (the client has left), NOMEM, and those of the encoder */
-pnb_status pnb__server_encode(pnb__server *s, const pnb__http_request *q, const pnb__inputs *in,
+pnb_status pnb__server_encode(pnb__served *s, const pnb__http_request *q, const pnb__inputs *in,
                               pnb__encoded *out, pnb_error *err);
 void pnb__encoded_reset(pnb__encoded *e);
 

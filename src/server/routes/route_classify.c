@@ -143,10 +143,10 @@ static double scale_of(const pnb__compared *c)
 
 /* ---- the reply ---- */
 
-static void put_reply(const pnb__server *s, const json_t *labels, const pnb_predictions *p,
+static void put_reply(const pnb__served *s, const json_t *labels, const pnb_predictions *p,
                       double min_probability, pnb__buf *b)
 {
-    pnb__json_put(b, "{\"object\":\"list\",\"model\":%s,\"data\":[", s->name);
+    pnb__json_put(b, "{\"object\":\"list\",\"model\":%s,\"data\":[", s->server->name);
     for (size_t i = 0; i < p->n; i++) {
         size_t first = i * p->k;
         bool is_some = !(p->probability[first] < min_probability);
@@ -170,7 +170,7 @@ static void put_reply(const pnb__server *s, const json_t *labels, const pnb_pred
     pnb__buf_puts(b, "]}\n");
 }
 
-static pnb_status classify(pnb__server *s, const json_t *body, pnb_embeddings *const set[2],
+static pnb_status classify(pnb__served *s, const json_t *body, pnb_embeddings *const set[2],
                            size_t n_each, pnb__buf *b, pnb_error *err)
 {
     pnb__compared c = {0};
@@ -185,7 +185,7 @@ static pnb_status classify(pnb__server *s, const json_t *body, pnb_embeddings *c
                                   .opts = &c.opts,
                                   .scale = scale_of(&c),
                                   .k = PNB_MIN(pnb__field_size(body, "k", 5), k.rows.n)};
-    PNB_TRY(pnb_classify(s->ctx, &job, &p, err));
+    PNB_TRY(pnb_classify(s->server->ctx, &job, &p, err));
     put_reply(s, pnb__field_of(body, "labels"), &p, pnb__field_real(body, "min_probability", 0), b);
 done:
     pnb_predictions_reset(&p);
@@ -194,7 +194,7 @@ done:
     return status;
 }
 
-static pnb_status run(pnb__server *s, const pnb__http_request *q, const json_t *body,
+static pnb_status run(pnb__served *s, const pnb__http_request *q, const json_t *body,
                       pnb__http_reply *r, pnb_error *err)
 {
     pnb__inputs in[2] = {0};

@@ -30,7 +30,7 @@ static const pnb__field fields[] = {
                "Adds uncertainty, and log_var or what else the family has beside the mean"),
 };
 
-static pnb_status check_dimensions(const pnb__server *s, const json_t *body, pnb_error *err)
+static pnb_status check_dimensions(const pnb__served *s, const json_t *body, pnb_error *err)
 {
     size_t dim = pnb__encoder_dim(s->encoder, PNB_ENCODE_TEXTS);
     size_t wanted = pnb__field_size(body, "dimensions", dim);
@@ -39,7 +39,7 @@ static pnb_status check_dimensions(const pnb__server *s, const json_t *body, pnb
     return pnb__fail(err, PNB_ARG,
                      "'dimensions' is %zu: embeddings of %s have %zu, and the first few of them "
                      "are no embedding, as the model was not trained for that",
-                     wanted, s->name, dim);
+                     wanted, s->server->name, dim);
 }
 
 static pnb_status read_inputs(const json_t *body, pnb__inputs *in, pnb_error *err)
@@ -51,7 +51,7 @@ static pnb_status read_inputs(const json_t *body, pnb__inputs *in, pnb_error *er
                          : pnb__inputs_read_messages(in, messages, err);
 }
 
-static pnb_status find_uncertainty(const pnb__server *s, const pnb_embeddings *set, double **u,
+static pnb_status find_uncertainty(const pnb__served *s, const pnb_embeddings *set, double **u,
                                    pnb_error *err)
 {
     if (set == NULL)
@@ -59,11 +59,11 @@ static pnb_status find_uncertainty(const pnb__server *s, const pnb_embeddings *s
     if (set->family == PNB_POINT)
         return pnb__fail(err, PNB_UNSUPPORTED,
                          "%s gives points without uncertainty; ask without return_uncertainty",
-                         s->name);
+                         s->server->name);
     return pnb__row_uncertainty(set, PNB__UNCERTAINTY_AUTO, u, err);
 }
 
-static void put_reply(const pnb__server *s, const pnb__inputs *in, const pnb__encoded *e,
+static void put_reply(const pnb__served *s, const pnb__inputs *in, const pnb__encoded *e,
                       double *const u[2], bool base64, pnb__buf *b)
 {
     pnb__buf_puts(b, "{\"object\":\"list\",\"data\":[");
@@ -81,10 +81,10 @@ static void put_reply(const pnb__server *s, const pnb__inputs *in, const pnb__en
         pnb__buf_putc(b, '}');
     }
     pnb__json_put(b, "],\"model\":%s,\"usage\":{\"prompt_tokens\":%zu,\"total_tokens\":%zu}}\n",
-                  s->name, e->n_tokens, e->n_tokens);
+                  s->server->name, e->n_tokens, e->n_tokens);
 }
 
-static pnb_status run(pnb__server *s, const pnb__http_request *q, const json_t *body,
+static pnb_status run(pnb__served *s, const pnb__http_request *q, const json_t *body,
                       pnb__http_reply *r, pnb_error *err)
 {
     pnb__inputs in = {0};

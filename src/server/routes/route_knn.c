@@ -37,7 +37,7 @@ static const pnb__field metadata_fields[] = {
 
 /* ---- /knn-service ---- */
 
-static pnb_status find_query(pnb__server *s, const pnb__http_request *q, const json_t *body,
+static pnb_status find_query(pnb__served *s, const pnb__http_request *q, const json_t *body,
                              pnb__query_row *out, pnb_error *err)
 {
     const json_t *text = pnb__field_of(body, "text"), *image = pnb__field_of(body, "image");
@@ -71,7 +71,7 @@ static void put_found(const pnb__gallery *g, const pnb__found *found, size_t n, 
     pnb__buf_puts(b, "]\n");
 }
 
-static pnb_status run_knn(pnb__server *s, const pnb__http_request *q, const json_t *body,
+static pnb_status run_knn(pnb__served *s, const pnb__http_request *q, const json_t *body,
                           pnb__http_reply *r, pnb_error *err)
 {
     const pnb__gallery *g = NULL;
@@ -96,7 +96,7 @@ done:
 
 /* ---- /indices-list, /metadata ---- */
 
-static pnb_status run_indices(pnb__server *s, const pnb__http_request *q, const json_t *body,
+static pnb_status run_indices(pnb__served *s, const pnb__http_request *q, const json_t *body,
                               pnb__http_reply *r, pnb_error *err)
 {
     (void)q;
@@ -131,7 +131,7 @@ static pnb_status put_rows(const pnb__gallery *g, const json_t *ids, pnb__buf *b
     return PNB_OK;
 }
 
-static pnb_status run_metadata(pnb__server *s, const pnb__http_request *q, const json_t *body,
+static pnb_status run_metadata(pnb__served *s, const pnb__http_request *q, const json_t *body,
                                pnb__http_reply *r, pnb_error *err)
 {
     const pnb__gallery *g = NULL;
@@ -141,7 +141,7 @@ static pnb_status run_metadata(pnb__server *s, const pnb__http_request *q, const
         pnb__gallery_find(&g, s, pnb__field_text(body, "indice_name", NULL), NULL, err);
     if (status == PNB_OK)
         status = put_rows(g, pnb__field_of(body, "ids"), &r->body, err);
-    pnb__metrics_stage(&s->metrics, PNB__STAGE_METADATA, pnb__now_s() - begin);
+    pnb__metrics_stage(&s->server->metrics, PNB__STAGE_METADATA, pnb__now_s() - begin);
     return status;
 }
 

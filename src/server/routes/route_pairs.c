@@ -49,11 +49,11 @@ static pnb_status read_both(const json_t *body, pnb__inputs in[2], pnb_error *er
 }
 
 /* The matrix under its key, and probabilities where `c` has them. */
-static void put_scores(const pnb__server *s, const pnb__compared *c, double *x, const char *key,
+static void put_scores(const pnb__served *s, const pnb__compared *c, double *x, const char *key,
                        pnb__buf *b)
 {
     size_t n_a = c->a.rows.n, n_b = c->b.rows.n;
-    pnb__json_put(b, "{\"object\":\"list\",\"model\":%s,\"measure\":%s", s->name,
+    pnb__json_put(b, "{\"object\":\"list\",\"model\":%s,\"measure\":%s", s->server->name,
                   pnb_measure_name(c->measure));
     pnb__buf_printf(b, ",\"%s\":", key);
     put_matrix(b, x, n_a, n_b);
@@ -66,7 +66,7 @@ static void put_scores(const pnb__server *s, const pnb__compared *c, double *x, 
     pnb__buf_puts(b, "}\n");
 }
 
-static pnb_status compare(pnb__server *s, const pnb__http_request *q, const json_t *body,
+static pnb_status compare(pnb__served *s, const pnb__http_request *q, const json_t *body,
                           const char *measure, const char *key, pnb__http_reply *r, pnb_error *err)
 {
     pnb__inputs in[2] = {0};
@@ -93,13 +93,13 @@ done:
     return status;
 }
 
-static pnb_status run_similarity(pnb__server *s, const pnb__http_request *q, const json_t *body,
+static pnb_status run_similarity(pnb__served *s, const pnb__http_request *q, const json_t *body,
                                  pnb__http_reply *r, pnb_error *err)
 {
     return compare(s, q, body, pnb__field_text(body, "measure", NULL), "scores", r, err);
 }
 
-static pnb_status run_inclusion(pnb__server *s, const pnb__http_request *q, const json_t *body,
+static pnb_status run_inclusion(pnb__served *s, const pnb__http_request *q, const json_t *body,
                                 pnb__http_reply *r, pnb_error *err)
 {
     return compare(s, q, body, pnb_measure_name(PNB_MEASURE_INCLUSION), "h", r, err);

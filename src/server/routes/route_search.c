@@ -1,13 +1,14 @@
 /* POST /v1/search: the nearest rows of what is served, and whether they are any good.
  *
- * "answer" is "none" where nothing reaches min_probability, and "hint" is "too_vague" where the
- * query's own uncertainty lies above what the captions or pictures that are served have; narrower
- * captions that lie inside the query are suggested then. */
+ * "answer" is "none" where nothing reaches min_probability or stays in the conformal list, and
+ * "hint" is "too_vague" where the query's own uncertainty lies above what the captions or pictures
+ * that are served have; narrower captions that lie inside the query are suggested then. */
 #include <math.h>
 #include <string.h>
 
 #include "server/batching/encoding.h"
 #include "server/routes.h"
+#include "server/searching/plane.h"
 #include "server/searching/search_queries.h"
 #include "sets/settle.h"
 
@@ -34,6 +35,14 @@ static const pnb__field fields[] = {
     PNB__VALUE("max_uncertainty", REAL, "Only rows at most this uncertain"),
     PNB__VALUE("min_probability", REAL, "The list ends where p(match) falls below", .min = 0,
                .max = 1),
+    PNB__VALUE("conformal", REAL,
+               "The list holds a match but for this share of queries, by the calibration",
+               .min = 1e-6, .max = 0.999999),
+    PNB__VALUE("related", FLAG,
+               "Adds captions that are served: narrower ones lie inside the query, broader ones "
+               "around it"),
+    PNB__VALUE("plane", FLAG, "Adds where query and hits lie on a flat picture, with ellipses"),
+    PNB__VALUE("thumbnails", FLAG, "Says of each hit whether it has a thumbnail"),
     PNB__VALUE("model", TEXT, "Name of the model, which must be the one that is served"),
 };
 
@@ -52,7 +61,7 @@ static pnb_status check_one(const json_t *body, pnb_error *err)
     return PNB_OK;
 }
 
-static pnb_status find_query(pnb__server *s, const pnb__gallery *g, const pnb__http_request *q,
+static pnb_status find_query(pnb__served *s, const pnb__gallery *g, const pnb__http_request *q,
                              const json_t *body, pnb__query_row *out, pnb_error *err)
 {
     const json_t *vector = pnb__field_of(body, "vector");
@@ -122,36 +131,83 @@ static pnb_status read_filter(const json_t *body, row_filter *f, pnb_error *err)
 
 /* ---- the reply ---- */
 
-static void put_hits(const pnb__gallery *g, const pnb__found *found, size_t n, pnb__buf *b)
+static void put_hits(const pnb__gallery *g, const pnb__found *found, size_t n, bool thumbnails,
+                     pnb__buf *b)
 {
     pnb__buf_puts(b, ",\"hits\":[");
     for (size_t i = 0; i < n; i++) {
         pnb__buf_puts(b, i > 0 ? "," : "");
-        pnb__json_put(b, "{\"rank\":%zu,\"row\":%zu,\"score\":%f,\"p_match\":%f,\"uncertainty\":%f",
-                      i + 1, found[i].row, found[i].score, found[i].p_match, found[i].uncertainty);
-        pnb__buf_putc(b, ',');
-        g->calls->put_fields(g->self, found[i].row, b);
+        pnb__json_put(b, "{\"rank\":%zu,\"score\":%f,\"p_match\":%f,", i + 1, found[i].score,
+                      found[i].p_match);
+        pnb__found_put(g, &found[i], thumbnails, b);
         pnb__buf_putc(b, '}');
     }
     pnb__buf_putc(b, ']');
 }
 
-static pnb_status put_suggestions(pnb__server *s, const pnb__query_row *query, pnb__buf *b,
-                                  pnb_error *err)
+/* Captions inside of the query, or around it, as a list under a key. */
+static pnb_status put_related(pnb__served *s, const pnb__query_row *query, bool inside,
+                              const char *key, pnb__buf *b, pnb_error *err)
 {
     const pnb__gallery *g = pnb__gallery_of(s, NULL, "text");
     pnb__found found[N_SUGGESTIONS];
     size_t n = 0;
     pnb_status status = PNB_OK;
-    if (g != NULL && g->calls->narrower != NULL)
-        status = g->calls->narrower(g->self, query->set, N_SUGGESTIONS, found, &n, err);
-    pnb__buf_puts(b, ",\"hint\":\"too_vague\",\"suggestions\":[");
+    if (g != NULL && g->calls->related != NULL)
+        status = g->calls->related(g->self, query->set, inside, N_SUGGESTIONS, found, &n, err);
+    pnb__buf_printf(b, ",\"%s\":[", key);
     for (size_t i = 0; i < n && status == PNB_OK; i++) {
-        const char *caption = g->calls->caption(g->self, found[i].row);
-        pnb__buf_puts(b, i > 0 ? "," : "");
-        pnb__json_append_string(b, caption != NULL ? caption : "");
+        pnb__buf_puts(b, i > 0 ? ",{" : "{");
+        pnb__found_put(g, &found[i], false, b);
+        pnb__buf_putc(b, '}');
     }
     pnb__buf_putc(b, ']');
+    return status;
+}
+
+/* What the query's uncertainty means, told by the rows of its kind; NULL: nothing tells it. */
+static const char *words_of(const pnb__spread *spread, double u)
+{
+    if (isnan(u) || isnan(spread->vague))
+        return NULL;
+    if (u > spread->vague)
+        return "vague: matches many things";
+    if (isnan(spread->half))
+        return NULL; /* only a limit was given */
+    return u > spread->most   ? "broad: matches a wide range of things"
+           : u > spread->half ? "ordinary: matches a family of things"
+                              : "clear: matches few things";
+}
+
+static void put_query(const pnb__served *s, const pnb__query_row *query, double u, pnb__buf *b)
+{
+    const pnb__spread *spread = &s->spread[query->is_image];
+    const char *words = words_of(spread, u);
+    pnb__json_put(b, "\"query\":{\"uncertainty\":%f,\"vague_above\":%f,\"words\":", u,
+                  spread->vague);
+    if (words != NULL)
+        pnb__json_append_string(b, words);
+    else
+        pnb__buf_puts(b, "null");
+    pnb__buf_putc(b, '}');
+}
+
+static pnb_status put_plane(const pnb__gallery *g, const pnb__query_row *query,
+                            const pnb__found *found, size_t n, pnb__buf *b, pnb_error *err)
+{
+    pnb_embeddings *set = NULL;
+    size_t *rows = NULL;
+    pnb_status status = PNB_OK;
+    if (n < 2)
+        return PNB_OK;
+    PNB_TRY(PNB_ALLOC(rows, n, err));
+    for (size_t i = 0; i < n; i++)
+        rows[i] = found[i].row;
+    PNB_TRY(g->calls->take(g->self, rows, n, &set, err));
+    status = pnb__plane_put(query->set, set, b, err);
+done:
+    pnb_embeddings_free(set);
+    pnb__free(rows);
     return status;
 }
 
@@ -164,12 +220,48 @@ static pnb_status uncertainty_of(const pnb__query_row *query, double *u, pnb_err
     return status;
 }
 
-static pnb_status answer(pnb__server *s, const pnb__gallery *g, const pnb__query_row *query,
+/* The list that stays; *by is what a conformal one was read from. */
+static pnb_status limit_list(const pnb__gallery *g, const pnb__query_row *query, const json_t *body,
+                             const pnb__found *found, size_t *n, const char **by, pnb_error *err)
+{
+    double alpha = pnb__field_real(body, "conformal", NAN);
+    pnb_status status =
+        pnb__cut_found(found, n, pnb__field_real(body, "min_probability", NAN), err);
+    if (status != PNB_OK || isnan(alpha))
+        return status;
+    if (g->calls->conformal == NULL)
+        return pnb__fail(err, PNB_ARG, "'conformal': nothing was calibrated here");
+    return g->calls->conformal(g->self, query->is_image, alpha, found, *n, n, by, err);
+}
+
+static pnb_status put_extras(pnb__served *s, const pnb__gallery *g, const pnb__query_row *query,
+                             const json_t *body, const pnb__found *found, size_t n, pnb__buf *b,
+                             pnb_error *err)
+{
+    pnb_status status = PNB_OK;
+    if (pnb__field_flag(body, "related", false)) {
+        PNB_TRY(put_related(s, query, true, "narrower", b, err));
+        PNB_TRY(put_related(s, query, false, "broader", b, err));
+    }
+    if (pnb__field_flag(body, "plane", false))
+        status = put_plane(g, query, found, n, b, err);
+done:
+    return status;
+}
+
+static pnb_status put_suggestions(pnb__served *s, const pnb__query_row *query, pnb__buf *b,
+                                  pnb_error *err)
+{
+    pnb__buf_puts(b, ",\"hint\":\"too_vague\"");
+    return put_related(s, query, true, "suggestions", b, err);
+}
+
+static pnb_status answer(pnb__served *s, const pnb__gallery *g, const pnb__query_row *query,
                          const json_t *body, pnb__buf *b, pnb_error *err)
 {
-    double u, least = pnb__field_real(body, "min_probability", NAN);
+    double u;
     size_t k = PNB_MIN(pnb__field_size(body, "k", 10), g->calls->count(g->self)), n = 0;
-    const char *measure = "";
+    const char *measure = "", *by = NULL;
     pnb__found *found = NULL;
     row_filter f = {0};
     pnb_status status;
@@ -178,14 +270,18 @@ static pnb_status answer(pnb__server *s, const pnb__gallery *g, const pnb__query
     PNB_TRY(PNB_ALLOC(found, k + 1, err));
     PNB_TRY(
         pnb__server_search(s, g, query, k, f.is_given ? &f.only : NULL, found, &n, &measure, err));
-    PNB_TRY(pnb__cut_found(found, &n, least, err));
-    bool is_vague = u > s->vague_above[query->is_image];
-    pnb__json_put(b, "{\"object\":\"list\",\"model\":%s,\"collection\":%s,\"measure\":%s,", s->name,
-                  g->name, measure);
-    pnb__json_put(b, "\"query\":{\"uncertainty\":%f},\"answer\":%s", u, n > 0 ? "found" : "none");
-    if (is_vague)
+    bool is_full = n == k;
+    PNB_TRY(limit_list(g, query, body, found, &n, &by, err));
+    pnb__json_put(b, "{\"object\":\"list\",\"model\":%s,\"collection\":%s,\"measure\":%s,",
+                  s->server->name, g->name, measure);
+    put_query(s, query, u, b);
+    pnb__json_put(b, ",\"answer\":%s", n > 0 ? "found" : "none");
+    if (by != NULL) /* a list that k cuts short promises nothing */
+        pnb__json_put(b, ",\"conformal\":{\"by\":%s,\"is_whole\":%i}", by, !(is_full && n == k));
+    if (u > s->spread[query->is_image].vague)
         PNB_TRY(put_suggestions(s, query, b, err));
-    put_hits(g, found, n, b);
+    PNB_TRY(put_extras(s, g, query, body, found, n, b, err));
+    put_hits(g, found, n, pnb__field_flag(body, "thumbnails", false), b);
     pnb__buf_puts(b, "}\n");
 done:
     pnb__free(found);
@@ -193,7 +289,7 @@ done:
     return status;
 }
 
-static pnb_status run(pnb__server *s, const pnb__http_request *q, const json_t *body,
+static pnb_status run(pnb__served *s, const pnb__http_request *q, const json_t *body,
                       pnb__http_reply *r, pnb_error *err)
 {
     pnb__query_row query = {0};

@@ -6,10 +6,10 @@
 
 /* ---- whether requests are answered ---- */
 
-static pnb_status run_health(pnb__server *s, const pnb__http_request *q, const json_t *body,
+static pnb_status run_health(pnb__served *s, const pnb__http_request *q, const json_t *body,
                              pnb__http_reply *r, pnb_error *err)
 {
-    int state = atomic_load(&s->state);
+    int state = atomic_load(&s->server->state);
     (void)q;
     (void)body;
     (void)err;
@@ -42,7 +42,7 @@ HEALTH(readyz, "/readyz");
 /* ---- the model, in OpenAI's form ---- what it is stands in "meta", which its clients do not look
  * at: the hash of the weights says to whom stored embeddings belong. */
 
-static pnb_status run_models(pnb__server *s, const pnb__http_request *q, const json_t *body,
+static pnb_status run_models(pnb__served *s, const pnb__http_request *q, const json_t *body,
                              pnb__http_reply *r, pnb_error *err)
 {
     const pnb_encoder *e = s->encoder;
@@ -53,8 +53,8 @@ static pnb_status run_models(pnb__server *s, const pnb__http_request *q, const j
     pnb__json_put(b,
                   "{\"object\":\"list\",\"data\":[{\"id\":%s,\"object\":\"model\",\"created\":%lld,"
                   "\"owned_by\":\"penumbra\",\"meta\":{\"dim\":%zu,\"weights_sha256\":%s,",
-                  s->name, (long long)s->created_s, pnb__encoder_dim(e, PNB_ENCODE_TEXTS),
-                  e->weights_sha256);
+                  s->server->name, (long long)s->server->created_s,
+                  pnb__encoder_dim(e, PNB_ENCODE_TEXTS), e->weights_sha256);
     pnb__json_put(b, "\"image_family\":%s,\"text_family\":%s,\"context_length\":%zu}}]}\n",
                   pnb_family_name(pnb__encoder_family(e, PNB_ENCODE_IMAGES)),
                   pnb_family_name(pnb__encoder_family(e, PNB_ENCODE_TEXTS)),
@@ -75,7 +75,7 @@ const pnb__route pnb__route_models = {
 /* ---- every count ---- behind a key like any other route: how often what is asked is nobody's
  * business. */
 
-static pnb_status run_metrics(pnb__server *s, const pnb__http_request *q, const json_t *body,
+static pnb_status run_metrics(pnb__served *s, const pnb__http_request *q, const json_t *body,
                               pnb__http_reply *r, pnb_error *err)
 {
     const char **names = NULL;
@@ -86,7 +86,7 @@ static pnb_status run_metrics(pnb__server *s, const pnb__http_request *q, const 
         return status;
     for (size_t i = 0; i < pnb__n_routes; i++)
         names[i] = pnb__routes[i]->path;
-    pnb__metrics_write(&s->metrics, names, s->name, &r->body);
+    pnb__metrics_write(&s->server->metrics, names, s->server->name, &r->body);
     pnb__free(names);
     r->content_type = "text/plain; version=0.0.4; charset=utf-8";
     return PNB_OK;

@@ -12,7 +12,23 @@ typedef struct pnb__found {
     double score, p_match, uncertainty; /* p_match NaN: nothing says what a score is worth */
 } pnb__found;
 
-/* Any thread may call, several at once. A query is a set of one row. */
+/* What the uncertainty of a query is held against: shares of the rows of its kind stay below each;
+ * NaN: not known. */
+typedef struct pnb__spread {
+    double half, most, vague; /* 0.5, 0.9, 0.99 */
+} pnb__spread;
+
+/* What is added: embeddings with their names, and of pictures their thumbnails. */
+typedef struct pnb__gallery_batch {
+    pnb_embeddings *set;
+    const char (*sha256)[65];
+    const pnb_store_thumbnail *thumbnails; /* [n] or NULL */
+    const char *const *tags;
+    size_t n_tags;
+} pnb__gallery_batch;
+
+/* Any thread may call, several at once. A query is a set of one row. Calls that are NULL are not
+ * there for that kind. */
 typedef struct pnb__gallery_calls {
     /* The k nearest of the rows that pass `only` (NULL: of all), best first, at most k; *measure is
      * what they were compared by.
@@ -21,17 +37,30 @@ typedef struct pnb__gallery_calls {
     pnb_status (*search)(void *self, const pnb_embeddings *query, size_t k,
                          const pnb_store_filter *only, pnb__found *out, size_t *n,
                          const char **measure, pnb_error *err);
-    /* The nearest rows that lie inside of the query; NULL: nothing is known of that. */
-    pnb_status (*narrower)(void *self, const pnb_embeddings *query, size_t k, pnb__found *out,
-                           size_t *n, pnb_error *err);
+    /* How many of the first n hold a match but for a share alpha of queries like this one; *by is
+     * what that was read from.  Errors  ARG (nothing was calibrated, alpha too small for it) */
+    pnb_status (*conformal)(void *self, bool is_image, double alpha, const pnb__found *found,
+                            size_t n, size_t *n_kept, const char **by, pnb_error *err);
+    /* The nearest rows that lie inside of the query, or those that the query lies in. */
+    pnb_status (*related)(void *self, const pnb_embeddings *query, bool inside, size_t k,
+                          pnb__found *out, size_t *n, pnb_error *err);
     bool (*find)(void *self, const char *id, size_t *row);
-    /* A new set of one row.  Errors  NOMEM */
-    pnb_status (*take)(void *self, size_t row, pnb_embeddings **out, pnb_error *err);
+    /* A new set of rows.  Errors  NOT_FOUND (one is gone), NOMEM */
+    pnb_status (*take)(void *self, const size_t *rows, size_t n, pnb_embeddings **out,
+                       pnb_error *err);
+    /* Up to `limit` rows in an order, without scores. */
+    pnb_status (*pick)(void *self, pnb_store_order order, size_t limit, pnb__found *out, size_t *n,
+                       pnb_error *err);
+    /* Appends the JPEG of a row.  Errors  NOT_FOUND */
+    pnb_status (*thumbnail)(void *self, size_t row, pnb__buf *b, pnb_error *err);
+    pnb_status (*add)(void *self, const pnb__gallery_batch *batch, pnb_store_added *added,
+                      pnb_error *err);
+    pnb_status (*remove)(void *self, const char *const *ids, size_t n, size_t *n_removed,
+                         pnb_error *err);
     /* Appends "id":...,"caption":... and further fields of a row, without braces. Paths of this
      * machine are none of them. */
     void (*put_fields)(void *self, size_t row, pnb__buf *b);
-    const char *(*caption)(void *self, size_t row); /* of what `narrower` finds; NULL: none */
-    size_t (*count)(void *self);                    /* rows at the moment */
+    size_t (*count)(void *self); /* rows at the moment */
     bool (*has_row)(void *self, size_t row);
 } pnb__gallery_calls;
 

@@ -27,7 +27,7 @@ static pnb_status join_lists(const pnb__inputs *lists, size_t n_lists, pnb__inpu
     return PNB_OK;
 }
 
-pnb_status pnb__server_encode_lists(pnb__server *s, const pnb__http_request *q,
+pnb_status pnb__server_encode_lists(pnb__served *s, const pnb__http_request *q,
                                     const pnb__inputs *lists, size_t n_lists, pnb_embeddings **sets,
                                     pnb_error *err)
 {

@@ -8,7 +8,7 @@
 /* Encodes all lists together, in common batches; sets[i] is a new set of list i, whose inputs are
  * all captions or all pictures. On failure all are NULL.
  * Errors  ARG (captions and pictures in one list), and those of pnb__server_encode */
-pnb_status pnb__server_encode_lists(pnb__server *s, const pnb__http_request *q,
+pnb_status pnb__server_encode_lists(pnb__served *s, const pnb__http_request *q,
                                     const pnb__inputs *lists, size_t n_lists, pnb_embeddings **sets,
                                     pnb_error *err);
 

@@ -7,7 +7,7 @@
 
 #include "server/searching/search_queries.h"
 
-const pnb__gallery *pnb__gallery_of(const pnb__server *s, const char *name, const char *modality)
+const pnb__gallery *pnb__gallery_of(const pnb__served *s, const char *name, const char *modality)
 {
     for (size_t i = 0; i < s->n_galleries; i++) {
         const pnb__gallery *g = &s->galleries[i];
@@ -18,7 +18,7 @@ const pnb__gallery *pnb__gallery_of(const pnb__server *s, const char *name, cons
     return NULL;
 }
 
-pnb_status pnb__gallery_find(const pnb__gallery **out, const pnb__server *s, const char *name,
+pnb_status pnb__gallery_find(const pnb__gallery **out, const pnb__served *s, const char *name,
                              const char *modality, pnb_error *err)
 {
     char known[200] = "";
@@ -37,7 +37,7 @@ pnb_status pnb__gallery_find(const pnb__gallery **out, const pnb__server *s, con
 
 /* ---- queries ---- */
 
-pnb_status pnb__query_of_input(pnb__server *s, const pnb__http_request *q, const json_t *text,
+pnb_status pnb__query_of_input(pnb__served *s, const pnb__http_request *q, const json_t *text,
                                const json_t *image, pnb__query_row *out, pnb_error *err)
 {
     pnb__inputs in = {0};
@@ -84,7 +84,7 @@ static pnb_status check_length(const pnb_embeddings *set, pnb_error *err)
                      sqrt(sum));
 }
 
-pnb_status pnb__query_of_vector(const pnb__server *s, const json_t *mean, const json_t *log_var,
+pnb_status pnb__query_of_vector(const pnb__served *s, const json_t *mean, const json_t *log_var,
                                 bool is_image, pnb__query_row *out, pnb_error *err)
 {
     pnb_encode_side side = is_image ? PNB_ENCODE_IMAGES : PNB_ENCODE_TEXTS;
@@ -113,12 +113,12 @@ pnb_status pnb__query_of_id(const pnb__gallery *g, const char *id, pnb__query_ro
         return pnb__fail(err, PNB_NOT_FOUND, "there is no row '%.80s' in %s", id, g->name);
     out->is_row = true;
     out->is_image = strcmp(g->modality, "image") == 0;
-    return g->calls->take(g->self, out->row, &out->set, err);
+    return g->calls->take(g->self, &out->row, 1, &out->set, err);
 }
 
 /* ---- what was found ---- */
 
-pnb_status pnb__server_search(pnb__server *s, const pnb__gallery *g, const pnb__query_row *query,
+pnb_status pnb__server_search(pnb__served *s, const pnb__gallery *g, const pnb__query_row *query,
                               size_t k, const pnb_store_filter *only, pnb__found *found, size_t *n,
                               const char **measure, pnb_error *err)
 {
@@ -126,7 +126,7 @@ pnb_status pnb__server_search(pnb__server *s, const pnb__gallery *g, const pnb__
     size_t n_asked = PNB_MIN(k + query->is_row, g->calls->count(g->self)), n_kept = 0;
     pnb_status status =
         g->calls->search(g->self, query->set, n_asked, only, found, n, measure, err);
-    pnb__metrics_stage(&s->metrics, PNB__STAGE_SEARCH, pnb__now_s() - begin);
+    pnb__metrics_stage(&s->server->metrics, PNB__STAGE_SEARCH, pnb__now_s() - begin);
     for (size_t i = 0; i < *n && status == PNB_OK && n_kept < k; i++)
         if (!query->is_row || found[i].row != query->row)
             found[n_kept++] = found[i];
@@ -147,4 +147,22 @@ pnb_status pnb__cut_found(const pnb__found *found, size_t *n, double least, pnb_
         n_likely++;
     *n = n_likely;
     return PNB_OK;
+}
+
+static bool has_thumbnail(const pnb__gallery *g, size_t row)
+{
+    pnb__buf picture = {0};
+    pnb_error why = PNB_ERROR_INIT;
+    bool has =
+        g->calls->thumbnail != NULL && g->calls->thumbnail(g->self, row, &picture, &why) == PNB_OK;
+    pnb__buf_reset(&picture);
+    return has;
+}
+
+void pnb__found_put(const pnb__gallery *g, const pnb__found *found, bool thumbnails, pnb__buf *b)
+{
+    pnb__json_put(b, "\"row\":%zu,\"uncertainty\":%f,", found->row, found->uncertainty);
+    if (thumbnails)
+        pnb__json_put(b, "\"thumbnail\":%i,", has_thumbnail(g, found->row));
+    g->calls->put_fields(g->self, found->row, b);
 }

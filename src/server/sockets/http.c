@@ -25,6 +25,8 @@ static const char *type_of(int status)
         return "permission_error";
     case 404:
         return "not_found_error";
+    case 409:
+        return "conflict_error";
     case 429:
         return "rate_limit_error";
     case 501:
@@ -65,6 +67,8 @@ static int status_of(pnb_status status)
         return 400;
     case PNB_NOT_FOUND:
         return 404;
+    case PNB_EXISTS:
+        return 409;
     case PNB_LIMIT:
         return 413;
     case PNB_BUSY:

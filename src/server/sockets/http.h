@@ -23,6 +23,8 @@ typedef struct pnb__http_reply {
     const char *content_type; /* NULL: application/json */
     const char *allow;        /* of 405: the method that would do */
     const char *origin;       /* who else may read it, of Access-Control-Allow-Origin; or NULL */
+    const char *caching;      /* of Cache-Control; NULL: no-store */
+    char policy[512];         /* Content-Security-Policy of a page; "" none */
     int retry_after_s;        /* 0: not said */
     pnb__buf body;
 } pnb__http_reply;

@@ -217,8 +217,14 @@ static void add_headers(struct MHD_Response *response, const exchange *x)
     char seconds[16];
     const char *type = r->content_type != NULL ? r->content_type : "application/json";
     MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, type);
-    MHD_add_response_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
+    MHD_add_response_header(response, MHD_HTTP_HEADER_CACHE_CONTROL,
+                            r->caching != NULL ? r->caching : "no-store");
     MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
+    if (r->policy[0] != '\0') {
+        MHD_add_response_header(response, "Content-Security-Policy", r->policy);
+        MHD_add_response_header(response, "Referrer-Policy", "no-referrer");
+        MHD_add_response_header(response, "X-Frame-Options", "DENY");
+    }
     if (r->allow != NULL)
         MHD_add_response_header(response, MHD_HTTP_HEADER_ALLOW, r->allow);
     if (r->status == MHD_HTTP_UNAUTHORIZED)

@@ -36,10 +36,11 @@ static bool find_id(void *self, const char *id, size_t *row)
     return strcmp(id, "two") == 0;
 }
 
-static pnb_status take_row(void *self, size_t row, pnb_embeddings **out, pnb_error *err)
+static pnb_status take_row(void *self, const size_t *rows, size_t n, pnb_embeddings **out,
+                           pnb_error *err)
 {
     (void)self;
-    assert_int_equal(row, 2);
+    assert_true(n == 1 && rows[0] == 2);
     return pnb_embeddings_create(out, PNB_POINT, 1, 2, err);
 }
 
@@ -51,12 +52,12 @@ static size_t count_rows(void *self)
 
 static const pnb__gallery_calls calls = {
     .search = search_rows, .find = find_id, .take = take_row, .count = count_rows};
-static const pnb__gallery galleries[] = {{&calls, NULL, "photos", "image"},
-                                         {&calls, NULL, "captions", "text"}};
+static pnb__gallery galleries[] = {{&calls, NULL, "photos", "image"},
+                                   {&calls, NULL, "captions", "text"}};
 
 static void galleries_by_name_and_kind(void **state)
 {
-    pnb__server s = {.galleries = galleries, .n_galleries = 2};
+    pnb__served s = {.galleries = galleries, .n_galleries = 2};
     const pnb__gallery *g = NULL;
     pnb_error err = PNB_ERROR_INIT;
     (void)state;
@@ -87,7 +88,7 @@ static void a_row_does_not_find_itself(void **state)
     assert_int_equal(pnb__query_of_id(&galleries[0], "two", &query, NULL), PNB_OK);
     for (size_t k = 1; k <= N; k++) {
         assert_int_equal(
-            pnb__server_search(&s, &galleries[0], &query, k, NULL, found, &n, &measure, NULL),
+            pnb__server_search(s.now, &galleries[0], &query, k, NULL, found, &n, &measure, NULL),
             PNB_OK);
         assert_int_equal(n, PNB_MIN(k, (size_t)N - 1));
         for (size_t i = 0; i < n; i++)
@@ -95,7 +96,8 @@ static void a_row_does_not_find_itself(void **state)
     }
     query.is_row = false;
     assert_int_equal(
-        pnb__server_search(&s, &galleries[0], &query, 3, NULL, found, &n, &measure, NULL), PNB_OK);
+        pnb__server_search(s.now, &galleries[0], &query, 3, NULL, found, &n, &measure, NULL),
+        PNB_OK);
     assert_true(n == 3 && found[2].row == 2);
     pnb_embeddings_free(query.set);
     pnb__server_reset(&s);

@@ -53,8 +53,8 @@ static int start(void **state)
     f->s.max_body_bytes = 5000;
     snprintf(f->s.name, sizeof f->s.name, "none");
     f->encoder.info = &f->info;
-    f->s.encoder = &f->encoder;
-    assert_int_equal(pnb__batcher_start(&f->s.batcher, &batches, NULL), PNB_OK);
+    f->s.nothing.encoder = &f->encoder;
+    assert_int_equal(pnb__batcher_start(&f->s.nothing.batcher, &batches, NULL), PNB_OK);
     pnb__server_open(&f->s);
     if (pnb__listen_version() != NULL)
         assert_int_equal(pnb__listen(&f->l, &f->s, &opts, &f->port, NULL), PNB_OK);
@@ -66,7 +66,7 @@ static int end(void **state)
     fixture *f = *state;
     pnb__server_drain(&f->s);
     pnb__listen_end(f->l, 5);
-    pnb__batcher_free(f->s.batcher);
+    pnb__batcher_free(f->s.nothing.batcher);
     pnb__server_reset(&f->s);
     pnb__free(f);
     return 0;
