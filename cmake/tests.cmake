@@ -82,6 +82,9 @@ if(TARGET golden)
         file(RELATIVE_PATH name ${PROJECT_SOURCE_DIR}/tests/golden ${dir})
         string(REPLACE "/" "_" name ${name})
         pnb_register_test(golden_${name} $<TARGET_FILE:golden> ${dir})
+        if(family STREQUAL prolip_model) # precision fp32-tiles, on tiles of plain C
+            pnb_register_test(golden_tiles_${name} $<TARGET_FILE:golden> --tiles ${dir})
+        endif()
     endforeach()
 endif()
 

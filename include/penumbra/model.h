@@ -184,7 +184,7 @@ typedef enum pnb_model_store {
 } pnb_model_store;
 
 /* Makes a loaded f32 model small in memory; pnb_model_save then writes it so, and such a model is
- * opened like any other. It cannot be trained in INT8.
+ * opened like any other. It cannot be trained in INT8, and its precision is FP32 from then on.
  *   activation_bits  7 (fast on every CPU) or 8 (more exact; slow without VNNI); INT8 only
  * Errors  ARG (small already, other bits), UNSUPPORTED (not loaded in f32; no transformer block, as
  *         in PCME's ResNet and GRUs), NOMEM */
@@ -198,12 +198,22 @@ pnb_status pnb_model_set_calibration(pnb_model *model, const char *json, pnb_err
 const char *pnb_model_quantization(const pnb_model *model);
 
 /* How products with the matrices of the blocks are computed; nearly all arithmetic is theirs.
- * X(NAME, word, sentence). The promise of BF16 against FP32, on golden models and made pictures
- * (tests/models/precision.c): cosine of means >= 0.9999, the variance of a row within 1%, that of a
- * dimension within 2%, rank correlation of uncertainties >= 0.999. */
+ * X(NAME, word, sentence). What each promises against FP32, on golden models with made pictures and
+ * captions (tests/models/precision.c):
+ *                         cosine of means   variance of a row, a dimension   rank of uncertainties
+ *     FP32_TILES          >= 1 - 1e-10      within 1e-5, 1e-5                >= 0.999
+ *     FP32_TILES_FAST     >= 1 - 1e-9       within 1e-5, 5e-5                >= 0.999
+ *     BF16                >= 0.9999         within 1%, 2%                    >= 0.999
+ *     INT8                >= 0.9995         (quantize measures a model on data of its own)
+ * FP32_TILES are floats' own products where the processor has no tile unit, which are faster there.
+ */
 #define PNB_PRECISION_LIST(X)                                                                      \
     X(FP32, "fp32", "floats")                                                                      \
-    X(BF16, "bf16", "weights and activations rounded to bfloat16, sums and the rest in floats")
+    X(FP32_TILES, "fp32-tiles",                                                                    \
+      "floats as three parts of bfloat16 on a tile unit, six products of them in one sum")         \
+    X(FP32_TILES_FAST, "fp32-tiles-fast", "as two parts, three products")                          \
+    X(BF16, "bf16", "weights and activations rounded to bfloat16, sums and the rest in floats")    \
+    X(INT8, "int8", "weights in 8 bits with scales, activations rounded in the product")
 typedef enum pnb_precision {
 #define PNB_PRECISION_ENUM(NAME, word, sentence) PNB_PRECISION_##NAME,
     PNB_PRECISION_LIST(PNB_PRECISION_ENUM)
@@ -214,9 +224,12 @@ const char *pnb_precision_name(pnb_precision precision); /* "fp32" */
 pnb_status pnb_precision_parse(pnb_precision *out, const char *name, pnb_error *err);
 
 /* Chooses the precision of encoding from now on; graphs with gradients stay in floats. The weights
- * are not changed: a model may be set back. No call may be encoding.
- * Errors  ARG (no such precision), UNSUPPORTED (a model without transformer blocks; weights in 8
- *         bits; a model opened in doubles) */
+ * are not changed and a model may be set back, but for INT8: that replaces them as
+ * pnb_model_quantize does, with the most activation bits that are fast here, and is for good. A
+ * model whose weights came in 8 bits takes INT8 as what it is and stays at FP32 for its precision.
+ * No call may be encoding.
+ * Errors  ARG (no such precision; INT8 of a model in 16 bits), UNSUPPORTED (a model without
+ *         transformer blocks; weights in 8 bits; a model opened in doubles), NOMEM */
 pnb_status pnb_model_set_precision(pnb_model *model, pnb_precision precision, pnb_error *err);
 pnb_precision pnb_model_get_precision(const pnb_model *model);
 

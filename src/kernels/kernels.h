@@ -68,7 +68,7 @@ typedef struct pnb__packed {
     pnb__store store;
     int levels;     /* of STORE_I8: what the other factor is rounded to */
     bool is_conv2d; /* by conv2d_pack, which has an order of its own */
-    bool is_bf16;   /* by gemm_bf16_pack, the same; store is what it was packed from */
+    int bf16_parts; /* by gemm_bf16_pack, likewise, in so many; store is what it was packed from */
 } pnb__packed;
 
 /* c = act(alpha * op(a) * op(b) + bias) * col_scale + residual, or += the product when beta is 1.
@@ -211,13 +211,34 @@ typedef struct pnb__spread_args {
 /* Products of rows of bfloat16: c[i][j] = a_i . b_j, i < m, in floats. k is even, rows of a are lda
  * apart; b is packed in panels of 32 rows: element d of row j stands at
  * ((j/32 k/2 + d/2) 32 + j%32) 2 + d%2. Each sum of k products is right to 2 k 2^-24 |a_i| |b_j|.
- * Its order is the instruction's: see gemm_bf16. */
+ * Its order is the instruction's: see gemm_bf16. Of several terms one sum is made, in their order.
+ */
 #define PNB__BF16_PANEL 32
+typedef struct pnb__bf16_term {
+    size_t a, b; /* halves behind a and behind b */
+} pnb__bf16_term;
 typedef struct pnb__bf16_args {
     size_t m, n_panels, k, lda, ldc;
     const uint16_t *a, *b;
-    float *c; /* rows of at least 32 n_panels */
+    float *c;                    /* rows of at least 32 n_panels */
+    size_t panel_step;           /* halves from a panel of b to the next; 0: 32 k */
+    const pnb__bf16_term *terms; /* NULL: one, a and b as they are */
+    size_t n_terms;
 } pnb__bf16_args;
+static inline size_t pnb__bf16_n_terms(const pnb__bf16_args *g)
+{
+    return g->terms != NULL ? g->n_terms : 1;
+}
+/* Rows i.. of a and the panel of b in term t. */
+static inline const uint16_t *pnb__bf16_rows(const pnb__bf16_args *g, size_t i, size_t t)
+{
+    return g->a + i * g->lda + (g->terms != NULL ? g->terms[t].a : 0);
+}
+static inline const uint16_t *pnb__bf16_columns(const pnb__bf16_args *g, size_t panel, size_t t)
+{
+    size_t step = g->panel_step != 0 ? g->panel_step : PNB__BF16_PANEL * g->k;
+    return g->b + panel * step + (g->terms != NULL ? g->terms[t].b : 0);
+}
 
 /* Samples of n1 rows against those of n2 others, from products: row i J + a of them is sample a of
  * row i, column b ld_sample + q sample b of row q. With d2 = square1 + square2 - 2 product:
@@ -379,6 +400,9 @@ typedef struct pnb__kernels {
     size_t gemm_group;      /* packed_first of gemm is a multiple of it; 0: packing gains nothing */
     size_t gemm_i8_group;   /* the same of gemm_i8 */
     size_t gemm_bf16_group; /* the same of gemm_bf16 */
+    int i8_levels;          /* the most that gemm_i8 is fast with */
+    int bf16_parts;         /* the most that gemm_bf16 takes: 1, or 3 */
+    bool parts_gain;        /* and several are faster than gemm, which is as exact */
     void (*products_bf16)(const pnb__bf16_args *a); /* NULL where floats are as fast */
     pnb__host_kernels host;
 #define PNB__KERNEL(column, returns, name, parameters, names) returns(*name) parameters;

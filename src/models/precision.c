@@ -1,5 +1,9 @@
 /* The precision that a model encodes in.
  *
+ * fp32-tiles: both factors as three parts of bfloat16, which hold all bits of a float, and the six
+ * products of parts that reach into a float's bits; fast: two parts, three products. Only where a
+ * tile unit makes that faster than floats (pnb__kernels.parts_gain).
+ * int8: pnb_model_quantize in memory.
  * bf16: x W^T of the blocks' matrices with both factors rounded to bfloat16, summed in floats
  * (gemm_bf16 of kernels.def); LayerNorm, softmax, GELU, residuals, patches, projections and heads
  * stay in floats. A rounding changes a factor by at most 2^-9 of itself, independently of the
@@ -29,21 +33,58 @@ static pnb_status check(const pnb_model *m, size_t *n, pnb_error *err)
     if (*n == 0)
         return pnb__fail(err, PNB_UNSUPPORTED,
                          "a model of family %s has no transformer blocks, so there is nothing to "
-                         "multiply in bf16; take precision fp32",
+                         "multiply in another precision; take fp32",
                          m->info.family);
     return m->weights.kernels.real == PNB__F32
                ? PNB_OK
                : pnb__fail(err, PNB_UNSUPPORTED, "a model opened in doubles stays in them");
 }
 
+static bool has_bytes(const pnb_model *m)
+{
+    for (size_t i = 0; i < m->weights.n; i++)
+        if (m->weights.items[i].param.store == PNB__STORE_I8)
+            return true;
+    return false;
+}
+
+/* 8 bits of activations where they are as fast as 7. */
+static pnb_status make_bytes(pnb_model *m, pnb_error *err)
+{
+    size_t n = 0;
+    bool takes_8 = m->weights.kernels.i8_levels == PNB__I8_LEVELS_8BIT;
+    if (has_bytes(m))
+        return PNB_OK;
+    pnb_status status = check(m, &n, err);
+    if (status == PNB_OK)
+        status = pnb_model_quantize(m, PNB_STORE_INT8, takes_8 ? 8 : 7, err);
+    if (status == PNB_OK)
+        m->precision = PNB_PRECISION_INT8;
+    return status;
+}
+
+static int parts_of(pnb_precision precision)
+{
+    return precision == PNB_PRECISION_BF16              ? 1
+           : precision == PNB_PRECISION_FP32_TILES_FAST ? 2
+           : precision == PNB_PRECISION_FP32_TILES      ? 3
+                                                        : 0;
+}
+
 pnb_status pnb_model_set_precision(pnb_model *m, pnb_precision precision, pnb_error *err)
 {
     size_t n = 0;
     pnb_status status = PNB_OK;
-    if ((unsigned)precision > PNB_PRECISION_BF16)
+    if ((unsigned)precision > PNB_PRECISION_INT8)
         return pnb__fail(err, PNB_ARG, "precision %d is not one of pnb_precision", (int)precision);
     if (precision == m->precision)
         return PNB_OK;
+    if (m->precision == PNB_PRECISION_INT8)
+        return pnb__fail(err, PNB_UNSUPPORTED,
+                         "the model's weights were replaced by 8 bits for precision int8; open it "
+                         "again for another precision");
+    if (precision == PNB_PRECISION_INT8)
+        return make_bytes(m, err);
     if (precision != PNB_PRECISION_FP32)
         status = check(m, &n, err);
     if (status != PNB_OK)
@@ -54,7 +95,7 @@ pnb_status pnb_model_set_precision(pnb_model *m, pnb_precision precision, pnb_er
         if (!pnb__quantized_is_small(p))
             continue;
         pnb__param_unpack(p, &m->weights.kernels); /* packed for products of the other kind */
-        p->in_bf16 = precision == PNB_PRECISION_BF16;
+        p->bf16_parts = parts_of(precision);
     }
     m->precision = precision;
     return PNB_OK;

@@ -76,7 +76,8 @@ pnb_status pnb_model_quantize(pnb_model *m, pnb_model_store to, int activation_b
     pnb_status status = pnb__model_can_quantize(m, to, activation_bits, err);
     if (status != PNB_OK)
         return status;
-    status = to == PNB_STORE_INT8 ? PNB_OK : pnb__weights_make_owned(w, err);
+    status = to == PNB_STORE_INT8 ? pnb_model_set_precision(m, PNB_PRECISION_FP32, err)
+                                  : pnb__weights_make_owned(w, err);
     if (status != PNB_OK)
         return status;
     w->half = to == PNB_STORE_BF16 ? PNB_BF16 : to == PNB_STORE_F16 ? PNB_F16 : PNB_F32;

@@ -28,7 +28,8 @@ typedef struct pnb__param {
     pnb__store store;    /* what data holds; other than REAL only as the weight of a linear */
     const void *scales;  /* of STORE_I8: (N), W[n][k] = scales[n] * data[n][k] */
     int i8_levels;       /* of STORE_I8: what the other factor of a product is rounded to */
-    bool in_bf16;        /* graphs without gradients multiply by it in bfloat16 (gemm_bf16) */
+    int bf16_parts;      /* graphs without gradients multiply by it in bfloat16 (gemm_bf16), in 1
+                          * part, or in 2 or 3 where that is faster than floats; 0: in floats */
     bool trains_in_bf16; /* as pnb__graph_round_products says */
     void *grad, *grad_store;
     bool trainable;

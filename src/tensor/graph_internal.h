@@ -146,7 +146,7 @@ bool pnb__linear_can_pack(const pnb__tensor *t);
 /* The second factor of a linear node as product arguments: b, ldb, trans_b, n, k. */
 void pnb__linear_factor(const pnb__tensor *t, pnb__gemm_args *m);
 pnb__store pnb__linear_store(const pnb__tensor *t);  /* of its weight */
-bool pnb__linear_in_bf16(const pnb__tensor *t);      /* multiplies by it in bfloat16 */
+int pnb__linear_bf16_parts(const pnb__tensor *t);    /* it is multiplied in; 0: in floats */
 bool pnb__linear_wants_packed(const pnb__tensor *t); /* and reads it in no other form */
 /* Is the weight of this conv2d node fixed? And its sizes and weight as a kernel wants them. */
 bool pnb__conv2d_can_pack(const pnb__tensor *t);

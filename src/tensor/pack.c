@@ -52,16 +52,16 @@ static pnb_status pack(const pnb__graph *g, const pnb__tensor *t, const pnb__par
                         .n = args.n,
                         .store = p->store,
                         .levels = p->i8_levels,
-                        .is_bf16 = pnb__linear_in_bf16(t)};
+                        .bf16_parts = pnb__linear_bf16_parts(t)};
     to->bytes = p->store == PNB__STORE_I8 ? k->gemm_i8_pack_bytes(to->k, to->n)
-                : to->is_bf16             ? k->gemm_bf16_pack_bytes(to->k, to->n)
+                : to->bf16_parts > 0      ? k->gemm_bf16_pack_bytes(to->k, to->n, to->bf16_parts)
                                           : k->gemm_pack_bytes(to->k, to->n, to->store);
     pnb_status status = k->mem_alloc(g->ctx, &to->data, to->bytes, err);
     if (status != PNB_OK)
         return status;
     if (p->store == PNB__STORE_I8)
         k->gemm_i8_pack(g->ctx, p->data, p->scales, to);
-    else if (to->is_bf16)
+    else if (to->bf16_parts > 0)
         k->gemm_bf16_pack(g->ctx, &args, to);
     else
         k->gemm_pack(g->ctx, &args, to);

@@ -195,6 +195,17 @@ says "half.safetensors was embedded in precision bf16, what came before it in fp
 want 0 search --index half.safetensors --queries half.safetensors -k 1 --measure mean
 check "no note on one precision" test "$(grep -c precision err)" -eq 0
 want 2 embed -m model --text a --precision fp8 -o x.npy
-says "fp32|bf16"
+says "fp32|fp32-tiles|fp32-tiles-fast|bf16|int8"
+# in 8 bits from the floats' own file: recorded, and the weights are still told apart as theirs
+want 0 embed -m model --images shapes/test --precision int8 -o bytes.safetensors -q
+want 0 info bytes.safetensors --json
+prints '"precision": "int8"'
+want 0 search --index whole.safetensors --queries bytes.safetensors -k 1 --measure mean
+says "bytes.safetensors was embedded in precision int8, what came before it in fp32"
+# floats on tiles: near enough that no hit changes; floats to the bit where there are no tiles
+PENUMBRA_CPU=emulated want 0 embed -m model --images shapes/test --precision fp32-tiles -o tiles.safetensors -q
+check "tiles are not floats to the bit" test "$(sha256sum <whole.safetensors)" != "$(sha256sum <tiles.safetensors)"
+want 0 info tiles.safetensors --json
+prints '"precision": "fp32-tiles"'
 
 finish

@@ -78,7 +78,7 @@ prints '"form": "jsonl"'
 
 # the processor: every rate is measured, and the mask is what is used
 want 0 info --cpu --json -t 1
-has_keys processor found used kernels threads f32_gflops bf16_unit bf16_gflops int8_unit int8_gops memory_gb_s
+has_keys processor found used kernels threads f32_gflops bf16_unit bf16_gflops fp32_tiles_unit int8_unit int8_gops memory_gb_s
 check "rates are numbers above 0" python3 -c 'import json; r = json.load(open("out"))
 assert all(r[k] > 0 for k in ("f32_gflops", "bf16_gflops", "int8_gops", "memory_gb_s"))'
 PENUMBRA_CPU=generic want 0 info --cpu --json -t 1

@@ -188,6 +188,8 @@ static pnb_status other_layouts(golden_case *c, const pair *main_pair, pnb_error
             pnb__model_files f = {config, weights};
             status = pnb__model_open(&m, c->ctx, &f, PNB__F32, NULL, err);
             if (status == PNB_OK)
+                status = pnb_model_set_precision(m, c->precision, err);
+            if (status == PNB_OK)
                 status = encode_pair(c, m, &p, err);
             if (status == PNB_OK)
                 status =
@@ -436,6 +438,8 @@ pnb_status golden_family_prolip_model(golden_case *c, pnb_error *err)
         return status;
     pnb_model *m = NULL;
     status = pnb_model_load(&m, c->ctx, c->dir, err);
+    if (status == PNB_OK)
+        status = pnb_model_set_precision(m, c->precision, err);
     if (status == PNB_OK && (golden_wants(c, "image") || golden_wants(c, "text")))
         status = point_towers(c, m, err);
     else if (status == PNB_OK)

@@ -344,9 +344,10 @@ static void close_case(golden_case *c)
     pnb_safetensors_free(c->tensors);
 }
 
-static bool run_case(const char *dir, const char *data_dir, pnb_ctx *ctx, size_t *n_skipped)
+/* `c` has what all cases share. */
+static bool run_case(const char *dir, golden_case c, size_t *n_skipped)
 {
-    golden_case c = {.dir = dir, .ctx = ctx, .data_dir = data_dir};
+    c.dir = dir;
     pnb_error err = PNB_ERROR_INIT;
     size_t n_compared = 0;
     pnb_status status = open_case(&c, &err);
@@ -378,7 +379,7 @@ int main(int argc, char **argv)
 {
     pnb_ctx_opts opts = pnb_ctx_opts_default();
     size_t n_cases = 0, n_failed = 0, n_skipped = 0;
-    const char *data_dir = NULL;
+    golden_case all = {0};
     int first = 1;
     for (; first < argc && argv[first][0] == '-'; first++) {
         bool has_value = first + 1 < argc;
@@ -387,10 +388,13 @@ int main(int argc, char **argv)
         else if (has_value && strcmp(argv[first], "--threads") == 0)
             opts.n_threads = atoi(argv[++first]);
         else if (has_value && strcmp(argv[first], "--data") == 0)
-            data_dir = argv[++first];
-        else {
-            fprintf(stderr,
-                    "usage: golden [--device cpu|ref] [--threads N] [--data DIR] CASE_DIR...\n");
+            all.data_dir = argv[++first];
+        else if (strcmp(argv[first], "--tiles") == 0) {
+            opts.isa = PNB_ISA_EMULATED;
+            all.precision = PNB_PRECISION_FP32_TILES;
+        } else {
+            fprintf(stderr, "usage: golden [--device cpu|ref] [--threads N] [--data DIR] [--tiles] "
+                            "CASE_DIR...\n");
             return 2;
         }
     }
@@ -400,8 +404,9 @@ int main(int argc, char **argv)
         fprintf(stderr, "golden: %s\n", err.text);
         return 1;
     }
+    all.ctx = ctx;
     for (int i = first; i < argc; i++, n_cases++)
-        n_failed += !run_case(argv[i], data_dir, ctx, &n_skipped);
+        n_failed += !run_case(argv[i], all, &n_skipped);
     pnb_ctx_free(ctx);
     printf("%zu cases, %zu failed", n_cases, n_failed);
     printf(n_skipped > 0 ? ", %zu skipped\n" : "\n", n_skipped);

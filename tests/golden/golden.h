@@ -9,6 +9,7 @@
 
 #include "base/base.h"
 #include "io/json/json.h"
+#include "penumbra/model.h"
 #include "penumbra/safetensors.h"
 
 typedef struct golden_result {
@@ -32,6 +33,7 @@ typedef struct golden_case {
     size_t n_results, capacity;
     golden_skipped skipped[4];
     size_t n_skipped;
+    pnb_precision precision;  /* of models of family prolip_model */
     const char *data_dir;     /* --data DIR, NULL without: files that are no part of a case */
     const char *skipped_case; /* set by a handler that lacks what the whole case needs: why */
 } golden_case;

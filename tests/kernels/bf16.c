@@ -87,7 +87,9 @@ static void test_instruction(void **state)
             a[i] = random_half(&rng, c % 3);
         for (int i = 0; i < 4 * N; i++)
             b[i] = random_half(&rng, c % 3);
-        k.products_bf16(&(pnb__bf16_args){1, 1, 4, 4, N, a, b, got});
+        const pnb__bf16_args args = {
+            .m = 1, .n_panels = 1, .k = 4, .lda = 4, .ldc = N, .a = a, .b = b, .c = got};
+        k.products_bf16(&args);
         for (int j = 0; j < N; j++) {
             float want = 0;
             for (int p = 0; p < 4; p += 2) {

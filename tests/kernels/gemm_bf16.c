@@ -1,48 +1,24 @@
 /* The product in bfloat16: every table against sums in double of factors rounded here, around the
  * tile borders, with the epilogue, from weights of every type; the bits of the instruction and of
  * the tile unit; results that depend neither on threads nor on other rows. */
-#include "tests/kernels/harness.h"
+#include "tests/kernels/packed_product.h"
 
 #include "kernels/bf16.h"
 #include "kernels/gemm_rows.h"
 
-typedef struct product {
-    size_t m, n, k, first; /* first column taken of the packed weight of n columns */
-    bool trans_b, epilogue;
-    pnb__store store;
-    float *a, *b, *bias, *scale, *residual; /* b (n,k) or (k,n), values that every store holds */
-} product;
-
-static float *values(size_t n, uint64_t seed)
-{
-    float *x = malloc((n + 1) * sizeof *x);
-    pnb__rng rng;
-    assert_non_null(x);
-    pnb__rng_init(&rng, seed, n);
-    for (size_t i = 0; i < n; i++)
-        x[i] = (float)(2 * pnb__rng_uniform(&rng) - 1);
-    return x;
-}
-
 static product make_product(size_t m, size_t n, size_t k)
 {
-    product p = {.m = m, .n = n, .k = k, .trans_b = true};
-    p.a = values(m * k, 1), p.b = values(n * k, 2), p.bias = values(n, 3);
-    p.scale = values(n, 4), p.residual = values(m * n, 5);
+    product p = {.m = m, .n = n, .k = k, .trans_b = true, .parts = 1, .rel_tol = 2e-6};
+    p.a = product_values(m * k, 1, -1, 1), p.b = product_values(n * k, 2, -1, 1);
+    p.bias = product_values(n, 3, -1, 1), p.scale = product_values(n, 4, -1, 1);
+    p.residual = product_values(m * n, 5, -1, 1);
+    p.weight = p.b;
+    p.abs_tol = 1e-6 * sqrt((double)k) + 2e-6;
     return p;
 }
 
-static void free_product(product *p)
-{
-    free(p->a);
-    free(p->b);
-    free(p->bias);
-    free(p->scale);
-    free(p->residual);
-}
-
 /* The weight as `store` keeps it; values of f16 come from the float's upper bits. */
-static void *stored(const product *p)
+static uint16_t *stored(const product *p)
 {
     size_t n = p->n * p->k;
     uint16_t *half = malloc((n + 1) * sizeof *half);
@@ -58,88 +34,37 @@ static void *stored(const product *p)
     return half;
 }
 
-/* What W holds at (j, p) in that store, rounded to bfloat16. */
+/* A factor as the product takes it: rounded, or, in parts, as it is. */
+static double taken(const product *p, float x)
+{
+    return (double)(p->parts > 1 ? x : pnb__bf16_widen(pnb__bf16_of(x)));
+}
+
+/* What W holds at (j, p) in that store. */
 static double weight_at(const product *p, const uint16_t *half, size_t j, size_t q)
 {
     size_t at = p->trans_b ? j * p->k + q : q * p->n + j;
-    float x = p->store == PNB__STORE_REAL   ? p->b[at]
-              : p->store == PNB__STORE_BF16 ? pnb__bf16_widen(half[at])
-                                            : pnb__f16_widen(half[at]);
-    return (double)pnb__bf16_widen(pnb__bf16_of(x));
-}
-
-static double expected(const product *p, const uint16_t *half, size_t i, size_t j)
-{
-    double v = 0;
-    size_t col = p->first + j;
-    for (size_t q = 0; q < p->k; q++)
-        v += (double)pnb__bf16_widen(pnb__bf16_of(p->a[i * p->k + q])) * weight_at(p, half, col, q);
-    if (!p->epilogue)
-        return v;
-    v += (double)p->bias[j];
-    return 0.5 * v * (1 + erf(v / sqrt(2))) * (double)p->scale[j] +
-           (double)p->residual[i * (p->n - p->first) + j];
-}
-
-/* c (m, n - first) by the table; the caller frees. */
-static float *multiply(const pnb__kernels *k, const pnb_ctx *ctx, const product *p)
-{
-    size_t n = p->n - p->first, n_work = k->gemm_bf16_work(p->m, p->k);
-    void *half = stored(p);
-    pnb__packed packed = {.k = p->k,
-                          .n = p->n,
-                          .bytes = k->gemm_bf16_pack_bytes(p->k, p->n),
-                          .store = p->store,
-                          .is_bf16 = true};
-    packed.data = work_alloc(packed.bytes);
-    void *work = work_alloc(n_work);
-    float *c = malloc((p->m * n + 1) * sizeof *c);
-    assert_non_null(c);
-    c[p->m * n] = 7;
-    pnb__gemm_args g = {.trans_b = p->trans_b, .m = p->m, .n = p->n, .k = p->k, .lda = p->k};
-    g.ldb = p->trans_b ? p->k : p->n;
-    g.b = p->store == PNB__STORE_REAL ? (void *)p->b : half;
-    g.n_batch = 1, g.alpha = 1, g.act = p->epilogue ? PNB__GELU : PNB__IDENTITY;
-    k->gemm_bf16_pack(ctx, &g, &packed);
-    g.b = NULL, g.n = n, g.ldc = n;
-    g.a = p->a, g.c = c, g.packed = &packed, g.packed_first = p->first, g.work = work;
-    if (p->epilogue)
-        g.bias = p->bias, g.col_scale = p->scale, g.residual = p->residual, g.ld_residual = n;
-    k->gemm_bf16(ctx, &g);
-    assert_true(c[p->m * n] == 7);
-    work_free(packed.data, packed.bytes);
-    work_free(work, n_work);
-    free(half);
-    return c;
+    return taken(p, p->store == PNB__STORE_REAL   ? p->b[at]
+                    : p->store == PNB__STORE_BF16 ? pnb__bf16_widen(half[at])
+                                                  : pnb__f16_widen(half[at]));
 }
 
 /* Every table within the rounding of sums in floats, the same bits for every number of threads. */
-static void check(const product *p)
+static void check(const product *of)
 {
-    size_t n = p->n - p->first;
-    uint16_t *half = stored(p);
-    for (int t = 0; t < N_TABLES; t++) {
-        float *one = NULL;
-        for (int n_threads = 1; n_threads <= 3; n_threads++) {
-            pnb__kernels k;
-            pnb_ctx *ctx;
-            if (!table_at(t, &k, n_threads, &ctx))
-                continue;
-            float *c = multiply(&k, ctx, p);
-            for (size_t i = 0; i < p->m * n; i++) {
-                double want = expected(p, half, i / n, i % n);
-                if (!is_close((double)c[i], want, 1e-6 * sqrt((double)p->k) + 2e-6, 2e-6))
-                    fail_msg("%s, %d threads, (%zu,%zu,%zu) store %d [%zu]: got %.9g, want %.9g",
-                             k.name, n_threads, p->m, p->n, p->k, p->store, i, (double)c[i], want);
-            }
-            if (one != NULL)
-                assert_memory_equal(one, c, p->m * n * sizeof *c);
-            free(one);
-            one = c;
-            pnb_ctx_free(ctx);
-        }
-        free(one);
+    product p = *of;
+    size_t n = p.n - p.first;
+    uint16_t *half = stored(&p);
+    double *want = calloc(p.m * n + 1, sizeof *want);
+    assert_non_null(want);
+    p.weight = p.store == PNB__STORE_REAL ? (void *)p.b : half;
+    for (size_t i = 0; i < p.m * n; i++) {
+        for (size_t q = 0; q < p.k; q++)
+            want[i] += taken(&p, p.a[i / n * p.k + q]) * weight_at(&p, half, p.first + i % n, q);
+        want[i] = finished(&p, want[i], i / n, i % n);
     }
+    check_tables(&p, want);
+    free(want);
     free(half);
 }
 
@@ -170,29 +95,60 @@ static void test_slices(void **state)
     free_product(&p);
 }
 
-/* Large enough for the threads' grid; a row's bits are the same alone. */
+/* Large enough for the threads' grid. */
 static void test_rows_do_not_matter(void **state)
 {
     (void)state;
     product p = make_product(61, 160, 96);
     check(&p);
+    for (p.parts = 1; p.parts <= 3; p.parts++)
+        check_rows_alone(&p);
+    free_product(&p);
+}
+
+/* Three parts are a float's product: its tolerance, and no more. What two leave out is below 2^-16
+ * of |a| |b| each. Values of many sizes, so that small parts count; weights of every type. */
+static void test_parts(void **state)
+{
+    (void)state;
+    static const size_t sizes[][3] = {{1, 1, 1}, {2, 33, 17}, {15, 70, 256}, {9, 40, 300}};
+    for (size_t i = 0; i < PNB_COUNT(sizes); i++) {
+        product p = make_product(sizes[i][0], sizes[i][1], sizes[i][2]);
+        for (size_t q = 0; q < p.m * p.k; q += 3)
+            p.a[q] *= ldexpf(1, -(int)(q % 14));
+        for (int c = 0; c < 8; c++) {
+            p.parts = c & 4 ? 3 : 2;
+            p.epilogue = c & 1;
+            p.trans_b = c & 2;
+            p.store = (pnb__store)((size_t)c + i) % PNB__STORE_I8;
+            p.abs_tol = (p.parts == 3 ? 4e-7 : 4e-6) * sqrt((double)p.k) + 1e-6;
+            check(&p);
+        }
+        free_product(&p);
+    }
+}
+
+/* What the second and third part are for: a sum that cancels in the first one is still there. */
+static void test_parts_keep_what_cancels(void **state)
+{
+    (void)state;
+    enum { K = 64 };
+    product p = make_product(1, 1, K);
+    for (size_t q = 0; q < K; q++) {
+        p.a[q] = q % 2 ? 1 : -1;
+        p.b[q] = 1 + (q % 2 ? 0x1p-10f : 0) + (q == 1 ? 0x1p-20f : 0);
+    }
+    const float want[] = {0, 0, K / 2 * 0x1p-10f, K / 2 * 0x1p-10f + 0x1p-20f};
     for (int t = 0; t < N_TABLES; t++) {
         pnb__kernels k;
         pnb_ctx *ctx;
-        if (!table_at(t, &k, 3, &ctx))
+        if (!table_at(t, &k, 1, &ctx))
             continue;
-        if (k.gemm_group == 0 && t == 1) { /* BLAS chooses by the number of rows */
-            pnb_ctx_free(ctx);
-            continue;
-        }
-        float *whole = multiply(&k, ctx, &p);
-        product part = p;
-        for (part.m = 1; part.m < p.m; part.m += 11) {
-            float *c = multiply(&k, ctx, &part);
-            assert_memory_equal(whole, c, part.m * p.n * sizeof *c);
+        for (p.parts = 1; p.parts <= k.bf16_parts; p.parts++) {
+            float *c = multiply(&k, ctx, &p);
+            assert_true(c[0] == want[p.parts]);
             free(c);
         }
-        free(whole);
         pnb_ctx_free(ctx);
     }
     free_product(&p);
@@ -374,6 +330,8 @@ int main(void)
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_sizes),
                                        cmocka_unit_test(test_slices),
                                        cmocka_unit_test(test_rows_do_not_matter),
+                                       cmocka_unit_test(test_parts),
+                                       cmocka_unit_test(test_parts_keep_what_cancels),
                                        cmocka_unit_test(test_bits_of_sums),
                                        cmocka_unit_test(test_special_rows),
                                        cmocka_unit_test(test_live_factors),

@@ -1,48 +1,34 @@
 /* The product with a weight of signed bytes: every table against integers counted out here, around
  * the tile borders, the epilogue, slices, extremes that must not saturate, rows that are zero,
  * constant or not finite; results that depend neither on threads nor on other rows. */
-#include "tests/kernels/harness.h"
+#include "tests/kernels/packed_product.h"
 
-typedef struct product {
-    size_t m, n, k, first; /* first column taken of the packed weight of n columns */
-    float *a, *bias, *residual;
-    signed char *w;
-    float *scales;
-    bool epilogue;
-    int levels;
-} product;
-
+/* Scales stand in p.scale, bytes in p.weight: the caller's, as free_weight frees them. */
 static product make_product(size_t m, size_t n, size_t k, float low, float high)
 {
-    product p = {.m = m, .n = n, .k = k, .levels = PNB__I8_LEVELS_7BIT};
-    p.a = malloc((m * k + 1) * sizeof *p.a);
-    p.w = malloc(n * k + 1);
-    p.scales = malloc(n * sizeof *p.scales);
-    p.bias = malloc(n * sizeof *p.bias);
-    p.residual = malloc(m * n * sizeof *p.residual);
-    assert_true(p.a && p.w && p.scales && p.bias && p.residual);
+    product p = {.m = m, .n = n, .k = k, .trans_b = true, .store = PNB__STORE_I8};
+    signed char *w = malloc(n * k + 1);
     pnb__rng rng;
+    assert_non_null(w);
+    p.a = product_values(m * k, 1, low, high), p.scale = product_values(n, 2, 0.001f, 0.011f);
+    p.bias = product_values(n, 3, 0, 1), p.residual = product_values(m * n, 4, 0, 1);
+    p.abs_tol = 1e-5, p.rel_tol = 2e-6;
     pnb__rng_init(&rng, m * 7 + n * 3 + k, 1);
-    for (size_t i = 0; i < m * k; i++)
-        p.a[i] = low + (high - low) * (float)pnb__rng_uniform(&rng);
     for (size_t i = 0; i < n * k; i++)
-        p.w[i] = (signed char)(254 * pnb__rng_uniform(&rng) - 127);
-    for (size_t j = 0; j < n; j++) {
-        p.scales[j] = (float)(0.001 + 0.01 * pnb__rng_uniform(&rng));
-        p.bias[j] = (float)pnb__rng_uniform(&rng);
-    }
-    for (size_t i = 0; i < m * n; i++)
-        p.residual[i] = (float)pnb__rng_uniform(&rng);
+        w[i] = (signed char)(254 * pnb__rng_uniform(&rng) - 127);
+    p.weight = w;
     return p;
 }
 
-static void free_product(product *p)
+static signed char *weight_of(const product *p)
 {
-    free(p->a);
-    free(p->w);
-    free(p->scales);
-    free(p->bias);
-    free(p->residual);
+    return (signed char *)(uintptr_t)p->weight;
+}
+
+static void free_all(product *p)
+{
+    free(weight_of(p));
+    free_product(p);
 }
 
 /* Element (i, j) counted out: levels of the row, an integer sum, two scales. */
@@ -59,65 +45,20 @@ static double expected(const product *p, size_t i, size_t j)
     for (size_t q = 0; q < p->k; q++) {
         long level = lrintf(p->a[i * p->k + q] * inverse) + zero;
         level = level < 0 ? 0 : level > p->levels ? p->levels : level;
-        sum += (level - zero) * p->w[(p->first + j) * p->k + q];
+        sum += (level - zero) * weight_of(p)[(p->first + j) * p->k + q];
     }
-    double v = (double)scale * (double)p->scales[p->first + j] * (double)sum;
-    if (!p->epilogue)
-        return v;
-    v += (double)p->bias[j];
-    return 0.5 * v * (1 + erf(v / sqrt(2))) + (double)p->residual[i * (p->n - p->first) + j];
-}
-
-/* c (m, n - first) by the table; the caller frees. */
-static float *multiply(const pnb__kernels *k, const pnb_ctx *ctx, const product *p)
-{
-    size_t n = p->n - p->first, n_work = k->gemm_i8_work(p->m, p->k);
-    pnb__packed packed = {.k = p->k,
-                          .n = p->n,
-                          .bytes = k->gemm_i8_pack_bytes(p->k, p->n),
-                          .store = PNB__STORE_I8,
-                          .levels = p->levels};
-    packed.data = work_alloc(packed.bytes);
-    void *work = work_alloc(n_work);
-    float *c = malloc((p->m * n + 1) * sizeof *c);
-    assert_non_null(c);
-    k->gemm_i8_pack(ctx, p->w, p->scales, &packed);
-    pnb__gemm_args g = {.trans_b = true, .m = p->m, .n = n, .k = p->k, .lda = p->k, .ldb = p->k};
-    g.ldc = n, g.n_batch = 1, g.alpha = 1, g.act = p->epilogue ? PNB__GELU : PNB__IDENTITY;
-    g.a = p->a, g.c = c, g.packed = &packed, g.packed_first = p->first, g.work = work;
-    if (p->epilogue)
-        g.bias = p->bias, g.residual = p->residual, g.ld_residual = n;
-    k->gemm_i8(ctx, &g);
-    work_free(packed.data, packed.bytes);
-    work_free(work, n_work);
-    return c;
+    return finished(p, (double)scale * (double)p->scale[p->first + j] * (double)sum, i, j);
 }
 
 static void check_levels(const product *p)
 {
     size_t n = p->n - p->first;
-    for (int t = 0; t < N_TABLES; t++) {
-        float *one = NULL;
-        for (int n_threads = 1; n_threads <= 3; n_threads++) {
-            pnb__kernels k;
-            pnb_ctx *ctx;
-            if (!table_at(t, &k, n_threads, &ctx))
-                continue;
-            float *c = multiply(&k, ctx, p);
-            for (size_t i = 0; i < p->m * n; i++) {
-                double want = expected(p, i / n, i % n);
-                if (!is_close((double)c[i], want, 1e-5, 2e-6))
-                    fail_msg("%s, %d threads, (%zu,%zu,%zu) [%zu]: got %.9g, want %.9g", k.name,
-                             n_threads, p->m, p->n, p->k, i, (double)c[i], want);
-            }
-            if (one != NULL)
-                assert_memory_equal(one, c, p->m * n * sizeof *c);
-            free(one);
-            one = c;
-            pnb_ctx_free(ctx);
-        }
-        free(one);
-    }
+    double *want = calloc(p->m * n + 1, sizeof *want);
+    assert_non_null(want);
+    for (size_t i = 0; i < p->m * n; i++)
+        want[i] = expected(p, i / n, i % n);
+    check_tables(p, want);
+    free(want);
 }
 
 static void check(product *p)
@@ -138,7 +79,7 @@ static void test_sizes(void **state)
         check(&p);
         p.epilogue = true;
         check(&p);
-        free_product(&p);
+        free_all(&p);
     }
 }
 
@@ -149,7 +90,7 @@ static void test_slices(void **state)
     p.first = 32; /* the widest group of all tables */
     p.epilogue = true;
     check(&p);
-    free_product(&p);
+    free_all(&p);
 }
 
 /* All levels at the top against all weights at one end: the largest sums there are. */
@@ -158,9 +99,9 @@ static void test_extremes_do_not_saturate(void **state)
     (void)state;
     product p = make_product(6, 40, 4096, 1, 1);
     for (size_t i = 0; i < p.n * p.k; i++)
-        p.w[i] = i / p.k % 2 ? 127 : -127;
+        weight_of(&p)[i] = i / p.k % 2 ? 127 : -127;
     check(&p);
-    free_product(&p);
+    free_all(&p);
 }
 
 static void test_special_rows(void **state)
@@ -188,31 +129,17 @@ static void test_special_rows(void **state)
         free(c);
         pnb_ctx_free(ctx);
     }
-    free_product(&p);
+    free_all(&p);
 }
 
-/* Large enough for the threads' grid; a row's bits are the same alone. */
+/* Large enough for the threads' grid. */
 static void test_rows_do_not_matter(void **state)
 {
     (void)state;
     product p = make_product(45, 160, 300, -1, 2);
     check(&p);
-    for (int t = 0; t < N_TABLES; t++) {
-        pnb__kernels k;
-        pnb_ctx *ctx;
-        if (!table_at(t, &k, 3, &ctx))
-            continue;
-        float *whole = multiply(&k, ctx, &p);
-        product part = p;
-        for (part.m = 1; part.m < p.m; part.m += 11) {
-            float *c = multiply(&k, ctx, &part);
-            assert_memory_equal(whole, c, part.m * p.n * sizeof *c);
-            free(c);
-        }
-        free(whole);
-        pnb_ctx_free(ctx);
-    }
-    free_product(&p);
+    check_rows_alone(&p);
+    free_all(&p);
 }
 
 int main(void)

@@ -261,7 +261,15 @@ static void products_of_halves(void **state)
             for (size_t i = 0; i < n * depth; i++)
                 b[i] = (uint16_t)((pnb__rng_u32(&rng) & 0x81ff) | 0x3e00);
             out[m * ldc] = 7;
-            k.products_bf16(&(pnb__bf16_args){m, n_panels, depth, lda, ldc, a, b, out});
+            const pnb__bf16_args args = {.m = m,
+                                         .n_panels = n_panels,
+                                         .k = depth,
+                                         .lda = lda,
+                                         .ldc = ldc,
+                                         .a = a,
+                                         .b = b,
+                                         .c = out};
+            k.products_bf16(&args);
             assert_true(out[m * ldc] == 7);
             for (size_t i = 0; i < m * n; i++) {
                 double sum = 0, xx = 0, yy = 0;

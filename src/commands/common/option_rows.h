@@ -38,13 +38,14 @@
 
 /* A field pnb_precision: how the model encodes. */
 #define PNB__PRECISION_ROW(at_precision)                                                           \
-    PNB__ROW_CHOICE("precision", (at_precision), "NAME",                                           \
-                    PNB__CHOICES(PNB_PRECISION_LIST(PNB__CHOICE_OF)),                              \
-                    "Products of the transformer blocks in floats, or with weights and "           \
-                    "activations rounded to bfloat16 and summed in floats: faster where the "      \
-                    "processor multiplies bfloat16 (penumbra info --cpu), cosine to fp32 at "      \
-                    "least 0.9999; the set records it",                                            \
-                    .names = PNB_NAMES(PNB_PRECISION_LIST), .fallback = "fp32")
+    PNB__ROW_CHOICE(                                                                               \
+        "precision", (at_precision), "NAME", PNB__CHOICES(PNB_PRECISION_LIST(PNB__CHOICE_OF)),     \
+        "Products of the transformer blocks: in floats; on a tile unit (penumbra "                 \
+        "info --cpu) from three parts of bfloat16, cosine to fp32 at least 1 - 1e-10, "            \
+        "or two, 1 - 1e-9, elsewhere floats again; with weights and activations in "               \
+        "bfloat16, 0.9999, faster where the processor multiplies it; in 8 bits, "                  \
+        "0.9995, fastest (quantize tells of your data). The set records it",                       \
+        .names = PNB_NAMES(PNB_PRECISION_LIST), .fallback = "fp32")
 
 /* Two lists and two fields `const char *`: what is looked for, and the model that encodes it. */
 #define PNB__QUERY_ROWS(at_texts, at_images, at_queries, at_model)                                 \

@@ -49,13 +49,13 @@ static pnb_status product_init(product *p, const pnb_ctx *ctx, bool is_i8, pnb_e
                               .n = n,
                               .store = is_i8 ? PNB__STORE_I8 : PNB__STORE_REAL,
                               .levels = PNB__I8_LEVELS_8BIT,
-                              .is_bf16 = !is_i8};
-    p->packed.bytes = is_i8 ? k->gemm_i8_pack_bytes(n, n) : k->gemm_bf16_pack_bytes(n, n);
+                              .bf16_parts = !is_i8};
+    p->packed.bytes = is_i8 ? k->gemm_i8_pack_bytes(n, n) : k->gemm_bf16_pack_bytes(n, n, 1);
     PNB_TRY(allocate(&p->a, bytes, err));
     PNB_TRY(allocate(&p->b, bytes, err));
     PNB_TRY(allocate(&p->c, bytes, err));
     PNB_TRY(allocate(&p->packed.data, p->packed.bytes, err));
-    PNB_TRY(allocate(&p->work, is_i8 ? k->gemm_i8_work(n, n) : k->gemm_bf16_work(n, n), err));
+    PNB_TRY(allocate(&p->work, is_i8 ? k->gemm_i8_work(n, n) : k->gemm_bf16_work(n, n, 1), err));
     k->fill(ctx, n * n, 0.5, p->a);
     k->fill(ctx, n * n, 0.25, p->b);
     k->fill(ctx, n * n, 0, p->c);
@@ -190,6 +190,8 @@ pnb_status pnb__info_cpu(pnb__app *app, pnb__result *r)
     pnb__result_real(r, "f32_gflops", "GFLOP/s in f32", f32, 1);
     pnb__result_text(r, "bf16_unit", "bf16 on", unit_of(ctx, false));
     pnb__result_real(r, "bf16_gflops", "GFLOP/s in bf16", bf16, 1);
+    pnb__result_text(r, "fp32_tiles_unit", "fp32-tiles on",
+                     k.parts_gain ? unit_of(ctx, false) : "floats");
     pnb__result_text(r, "int8_unit", "int8 on", unit_of(ctx, true));
     pnb__result_real(r, "int8_gops", "GOP/s in int8", i8, 1);
     pnb__result_real(r, "memory_gb_s", "GB/s read from memory", memory, 1);

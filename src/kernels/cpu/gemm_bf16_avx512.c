@@ -27,5 +27,6 @@ void pnb__cpu_overwrite_bf16_avx512(pnb__kernels *k)
     k->gemm_rounded_work = gemm_rounded_work;
     k->gemm_rounded = gemm_rounded;
     k->gemm_bf16_group = PNB__BF16_PANEL;
+    k->bf16_parts = BF16_MOST_PARTS; /* at twice the rate of floats three or six do not gain */
     k->products_bf16 = pnb__cpu_products_bf16;
 }

@@ -33,18 +33,20 @@ TARGET static inline __m512bh load(const uint16_t *p)
 TARGET static inline __attribute__((always_inline)) void tile(const pnb__bf16_args *g, size_t i,
                                                               size_t panel, const int rows)
 {
-    const uint16_t *a = g->a + i * g->lda, *b = g->b + panel * PANEL * g->k;
     __m512 sum[ROWS][2];
 #pragma GCC unroll 14
     for (int r = 0; r < rows; r++)
         sum[r][0] = sum[r][1] = _mm512_setzero_ps();
-    for (size_t d = 0; d < g->k; d += 2, b += 2 * PANEL) {
-        __m512bh low = load(b), high = load(b + PANEL);
+    for (size_t t = 0; t < pnb__bf16_n_terms(g); t++) {
+        const uint16_t *a = pnb__bf16_rows(g, i, t), *b = pnb__bf16_columns(g, panel, t);
+        for (size_t d = 0; d < g->k; d += 2, b += 2 * PANEL) {
+            __m512bh low = load(b), high = load(b + PANEL);
 #pragma GCC unroll 14
-        for (int r = 0; r < rows; r++) {
-            __m512bh x = spread(a + (size_t)r * g->lda + d);
-            sum[r][0] = _mm512_dpbf16_ps(sum[r][0], x, low);
-            sum[r][1] = _mm512_dpbf16_ps(sum[r][1], x, high);
+            for (int r = 0; r < rows; r++) {
+                __m512bh x = spread(a + (size_t)r * g->lda + d);
+                sum[r][0] = _mm512_dpbf16_ps(sum[r][0], x, low);
+                sum[r][1] = _mm512_dpbf16_ps(sum[r][1], x, high);
+            }
         }
     }
     float *out = g->c + i * g->ldc + panel * PANEL;

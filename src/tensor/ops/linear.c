@@ -61,8 +61,8 @@ pnb__store pnb__linear_store(const pnb__tensor *t)
 /* Whether graph g multiplies by a packed w in bfloat16: of weights that stay as they are. */
 static bool rounds_to_bf16(const pnb__graph *g, const pnb__param *w)
 {
-    return w != NULL && w->in_bf16 && !g->with_grad && w->store != PNB__STORE_I8 &&
-           g->kernels.real == PNB__F32;
+    return w != NULL && w->bf16_parts > 0 && (w->bf16_parts == 1 || g->kernels.parts_gain) &&
+           !g->with_grad && w->store != PNB__STORE_I8 && g->kernels.real == PNB__F32;
 }
 
 /* And by w as it is at the moment, forward and backward: mixed precision (Micikevicius et al.
@@ -74,9 +74,9 @@ static bool rounds_in_training(const pnb__tensor *t)
            w->store == PNB__STORE_REAL && t->graph->kernels.real == PNB__F32;
 }
 
-bool pnb__linear_in_bf16(const pnb__tensor *t)
+int pnb__linear_bf16_parts(const pnb__tensor *t)
 {
-    return rounds_to_bf16(t->graph, weight_of(t));
+    return rounds_to_bf16(t->graph, weight_of(t)) ? weight_of(t)->bf16_parts : 0;
 }
 
 /* Packed columns can be entered at multiples of this; 0: not at all. */
@@ -126,8 +126,8 @@ static bool check_stored(pnb__tensor *t)
                               weight_of(t)->name, is_i8 ? 8 : 16);
     if (is_i8)
         t->work_bytes = k->gemm_i8_work(pnb__rows(t), width);
-    else if (pnb__linear_in_bf16(t))
-        t->work_bytes = k->gemm_bf16_work(pnb__rows(t), width);
+    else if (pnb__linear_bf16_parts(t) > 0)
+        t->work_bytes = k->gemm_bf16_work(pnb__rows(t), width, pnb__linear_bf16_parts(t));
     return true;
 }
 
@@ -282,7 +282,7 @@ bool pnb__op_linear_forward(pnb__tensor *t, bool recompute)
     };
     if (store == PNB__STORE_I8)
         g->kernels.gemm_i8(g->ctx, &m);
-    else if (pnb__linear_in_bf16(t))
+    else if (pnb__linear_bf16_parts(t) > 0)
         g->kernels.gemm_bf16(g->ctx, &m);
     else
         multiply_live(t, &m, t->work);
