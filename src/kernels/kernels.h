@@ -240,6 +240,16 @@ static inline const uint16_t *pnb__bf16_columns(const pnb__bf16_args *g, size_t 
     return g->b + panel * step + (g->terms != NULL ? g->terms[t].b : 0);
 }
 
+/* Rows rounded to bfloat16, to nearest: row i of x at to + i ld_to, zeros from `width` up to ld_to.
+ * off[i] is no less than the length of what rounding took from it, numbers below the normal range
+ * as 0, and for normal floats no more than 1.01 of it and sqrt(width) 2^-74. */
+typedef struct pnb__halve_args {
+    size_t rows, width, ld, ld_to;
+    const void *x;
+    uint16_t *to;
+    double *off;
+} pnb__halve_args;
+
 /* Samples of n1 rows against those of n2 others, from products: row i J + a of them is sample a of
  * row i, column b ld_sample + q sample b of row q. With d2 = square1 + square2 - 2 product:
  *   is_match:  value[i][q] = mean_ab s(b - a sqrt(d2 + 1e-6))

@@ -121,6 +121,8 @@ static size_t product_strip(const pnb__bound *pass)
     if (pass->n <= FEW)
         return pass->n;
     size_t group = PNB_MAX(pass->run->kernels.gemm_group, (size_t)1);
+    if (pnb__half_takes(pass->run, pass->n, pass->width))
+        group = PNB_MAX(group, (size_t)PNB__BF16_PANEL);
     size_t n_strips = (pass->n + STRIP_PRODUCT - 1) / STRIP_PRODUCT;
     size_t strip = (pass->n + n_strips - 1) / n_strips;
     return PNB_MIN((size_t)STRIP_PRODUCT, (strip + group - 1) / group * group);
@@ -137,6 +139,8 @@ pnb_status pnb__bound_init(pnb__bound *pass, const pnb__exact_run *run, const pn
         pass->most_norm = norm_of_queries(run);
         PNB_TRY(make_rows(pass, err));
         PNB_TRY(pack_rows(pass, ctx, err));
+        if (pnb__half_takes(run, n, pass->width))
+            PNB_TRY(pnb__half_queries_init(&pass->half, run, pass->rows, n, pass->width, err));
     } else if (run->way == PNB__EXACT_SAMPLES) {
         pass->strip = pnb__sample_strip(run);
         pass->n_items = pnb__sample_items(run);
@@ -162,6 +166,7 @@ void pnb__bound_reset(pnb__bound *pass)
     pnb__free(pass->var);
     pnb__free_aligned(pass->packed.data);
     pnb__sample_queries_reset(&pass->samples);
+    pnb__half_queries_reset(&pass->half);
     *pass = (pnb__bound){0};
 }
 
@@ -201,6 +206,8 @@ pnb_status pnb__bound_work_init(pnb__bound_work *work, const pnb__exact_run *run
     if (is_sampled)
         pnb__sample_work_place(&work->samples, run, work->exact, work->item_rows);
     pnb_status status = pnb__exact_work_init(&work->scan, run, err);
+    if (status == PNB_OK && pnb__half_takes(run, run->queries.rows.n, width_of(run)))
+        status = pnb__half_items_init(&work->half, ITEMS_PRODUCT, width_of(run), err);
     if (status != PNB_OK)
         pnb__bound_work_reset(work);
     return status;
@@ -209,6 +216,7 @@ pnb_status pnb__bound_work_init(pnb__bound_work *work, const pnb__exact_run *run
 void pnb__bound_work_reset(pnb__bound_work *work)
 {
     pnb__exact_work_reset(&work->scan);
+    pnb__half_items_reset(&work->half);
     pnb__free_aligned(work->memory);
     *work = (pnb__bound_work){0};
 }
@@ -274,17 +282,25 @@ static void multiply(const pnb__bound *pass, const float *items, const pnb__valu
  * of u each, which are lost. Standard deviations of w2 come from two exp to 3.4 u each
  * (kernels/cpu/math.inc), scaled queries, mul and its product with the sum 3 u, the additions that
  * follow 3 u: 13 u more. 36 leaves room for an exp to 2^-21; 1.01 for squares of u up to K = 10^5.
- * The row's term is rounded when the slack is added and in two sums: 3 u |t|, here 5. */
-static void bound_product(const pnb__bound *pass, pnb__bound_work *work, const pnb__values *v)
+ * The row's term is rounded when the slack is added and in two sums: 3 u |t|, here 5.
+ * By halves, off not NULL: sums to 2 K u |x'| |q'|, lengths of rounded rows up to 2^-8 more, and
+ * what rounding took from the rows (half_bound.c); queries' lengths to 1e-6, for scaled ones. */
+static void bound_product(const pnb__bound *pass, pnb__bound_work *work, const pnb__values *v,
+                          const double *off)
 {
     const pnb__exact_side *x = &pass->run->scan->gallery;
     const double *norm = x->norm + v->item, *term = x->term + v->item;
     bool is_mean = pass->run->scan->form->is_unit;
     double mul = pass->run->scan->form->has_std ? 2.0 : 1.0, width = (double)pass->width;
-    double relative = 1.01 * (width + 36.0) * UNIT * pass->most_norm, floor = width * 1e-28;
+    double sums = off != NULL ? 2.02 * width : width, floor = width * 1e-28;
+    double relative = 1.01 * (sums + 36.0) * UNIT * pass->most_norm;
+    double most = 1.000001 * pass->most_norm, most_off = pass->half.most_off;
     for (size_t i = 0; i < v->n_items; i++) {
         double slack =
             relative * mul * (is_mean ? 1.0 : norm[i]) + 5.0 * UNIT * fabs(term[i]) + floor;
+        if (off != NULL)
+            slack += mul * (is_mean ? pnb__exact_scale(norm[i]) : 1.0) *
+                     (off[i] * most + (norm[i] + off[i]) * most_off);
         work->mul[i] = (float)mul;
         work->slack[i] = slack;
         work->upper[i] = (float)(term[i] + slack);
@@ -297,8 +313,10 @@ static void score_product(const pnb__bound *pass, pnb__bound_work *work, pnb__va
 {
     const pnb_gaussians *x = &pass->run->scan->gallery.rows;
     const float *items = x->mean + v->item * x->dim;
+    bool by_halves = pass->half.panels != NULL && work->half.n_floats == 0;
+    bool is_there = by_halves && work->half.at_item == v->item;
     if (pass->width > x->dim) {
-        for (size_t i = 0; i < v->n_items; i++)
+        for (size_t i = 0; i < v->n_items && !is_there; i++)
             join_row(pass->run, x, v->item + i, work->item_rows + i * pass->width);
         items = work->item_rows;
     }
@@ -306,8 +324,19 @@ static void score_product(const pnb__bound *pass, pnb__bound_work *work, pnb__va
     v->mul = work->mul;
     v->upper = work->upper;
     v->slack = work->slack;
-    multiply(pass, items, v, work->value);
-    bound_product(pass, work, v);
+    const pnb__half_block block = {.item = v->item,
+                                   .n_items = v->n_items,
+                                   .first = v->query - pass->first,
+                                   .n_queries = v->n_queries,
+                                   .width = pass->width,
+                                   .ld = v->ld,
+                                   .items = items,
+                                   .out = work->value};
+    if (by_halves)
+        pnb__half_multiply(pass->run, &pass->half, &work->half, &block);
+    else
+        multiply(pass, items, v, work->value);
+    bound_product(pass, work, v, by_halves ? work->half.off : NULL);
 }
 
 /* The log normaliser is the row's term; sphere.c makes the rest of the inner products. */

@@ -3,6 +3,7 @@
 #define PNB_INDEX_EXACT_BOUND_H
 
 #include "index/exact/exact.h"
+#include "index/exact/half_bound.h"
 #include "index/exact/sample_bound.h"
 
 /* Queries first .. first+n, made ready for the pass: packed for the product, variances unpacked. */
@@ -16,6 +17,7 @@ typedef struct pnb__bound {
     pnb__packed packed;    /* of rows; data NULL: the product reads the rows */
     double most_norm;      /* of rows */
     pnb__sample_queries samples;
+    pnb__half_queries half; /* of rows, where the product takes bfloat16 */
 } pnb__bound;
 
 /* NOMEM. Free with pnb__bound_reset. */
@@ -31,6 +33,7 @@ typedef struct pnb__bound_work {
     double *exact, *slack;
     float *value, *spread, *item_rows, *mul, *upper;
     pnb__sample_work samples;
+    pnb__half_items half;
     void *memory;
 } pnb__bound_work;
 pnb_status pnb__bound_work_init(pnb__bound_work *work, const pnb__exact_run *run, pnb_error *err);

@@ -66,8 +66,9 @@ typedef struct pnb__exact_run {
     const pnb__exact *scan;
     pnb__exact_side queries;
     pnb__exact_way way;
-    double weight; /* sphere: 1/2 where both sides have concentrations, else 1 */
-    pnb_ctx inner; /* one thread: the blocks are the parallel unit */
+    bool bounds_by_halves; /* where that gains: set after pnb__exact_run_init */
+    double weight;         /* sphere: 1/2 where both sides have concentrations, else 1 */
+    pnb_ctx inner;         /* one thread: the blocks are the parallel unit */
     pnb__kernels kernels;
 } pnb__exact_run;
 

@@ -44,7 +44,7 @@ typedef struct search_job {
 /* One part's view of the job while it walks its items. */
 typedef struct part {
     search_job *job;
-    size_t chunk;
+    size_t chunk, n_taken;
     pnb__bound_work work;
     double *low; /* [capacity] */
     pnb__hit *hit;
@@ -109,6 +109,7 @@ static pnb_status take_candidate(void *user, const pnb__bounds *pair)
     part *p = user;
     search_job *job = p->job;
     size_t slot = p->chunk * job->most + pair->query - job->pass.first;
+    p->n_taken++;
     if (job->only != NULL && job->only[pair->item] == 0)
         return PNB_OK;
     job->list[slot * job->capacity + job->n[slot]++] =
@@ -132,7 +133,9 @@ static pnb_status walk_block(part *p, size_t block, const size_t strips[2], pnb_
         if (status != PNB_OK)
             break;
         const float *limit = job->limit + p->chunk * job->most + values.query - job->pass.first;
+        size_t before = p->n_taken;
         status = pnb__values_above(&job->run, &values, limit, take_candidate, p);
+        pnb__half_saw(&p->work.half, values.n_queries * values.n_items, p->n_taken - before);
     }
     return status;
 }
@@ -314,6 +317,7 @@ pnb_status pnb__exact_nearest(const void *scan, const pnb_ctx *ctx, const pnb__a
     job.n_threads = ctx == NULL ? 1 : (size_t)ctx->n_threads;
     *hits = (pnb_hits){.n_queries = queries->n, .k = among->k};
     PNB_TRY(pnb__exact_run_init(&job.run, scan, ctx, queries, err));
+    job.run.bounds_by_halves = true;
     plan(&job);
     PNB_TRY(alloc_job(&job, err));
     for (size_t first = 0; first < queries->n; first += job.most)

@@ -34,6 +34,9 @@ static const pnb__tile_i8_fn tiles_i8[2][I8_ROWS] = TILE_I8_TABLE;
 #include "kernels/cpu/layernorm.inc"
 #include "kernels/cpu/rearrange.inc"
 #include "kernels/cpu/rows.inc"
+
+#include "kernels/cpu/halves.inc"
+
 #include "kernels/cpu/samples.inc"
 
 #include "kernels/cpu/batchnorm.inc"

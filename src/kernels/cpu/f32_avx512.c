@@ -33,6 +33,9 @@
 #include "kernels/cpu/layernorm.inc"
 #include "kernels/cpu/rearrange.inc"
 #include "kernels/cpu/rows.inc"
+
+#include "kernels/cpu/halves.inc"
+
 #include "kernels/cpu/samples.inc"
 
 #include "kernels/cpu/batchnorm.inc"

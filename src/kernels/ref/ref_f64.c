@@ -22,6 +22,7 @@ typedef double real;
 
 #include "kernels/ref/gemm_i8.inc"
 #include "kernels/ref/gru.inc"
+#include "kernels/ref/halves.inc"
 #include "kernels/ref/inclusion.inc"
 #include "kernels/ref/layernorm.inc"
 #include "kernels/ref/linalg.inc"

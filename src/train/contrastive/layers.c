@@ -23,6 +23,7 @@ static bool begins_with_one(const char *name, const char *const *words, size_t n
     return false;
 }
 
+/* The heads of a variance, and the token it is read from, by the names that families give them. */
 static bool is_uncertainty(const char *name)
 {
     return strstr(name, "uncertainty") != NULL || strstr(name, "unc_emb") != NULL;
@@ -41,6 +42,8 @@ static int64_t n_blocks_of(const pnb_model *m, const char *prefix)
     return n;
 }
 
+/* A name of no list is a head's: what a family adds is new, and what came pretrained has the names
+ * above. */
 pnb__layer pnb__contrastive_layer(const pnb_model *m, const char *name)
 {
     static const char *const embeddings[] = {"conv1.",         "class_embedding", "cls_emb",
@@ -65,6 +68,8 @@ pnb__layer pnb__contrastive_layer(const pnb_model *m, const char *name)
 
 /* ---- what stands still ---- */
 
+/* More groups than there are would lock nothing, and a tower without blocks has no layers to count:
+ * both would pass for what was asked. */
 static pnb_status check_unlocked(const pnb__contrastive *c, const char *prefix, const char *option,
                                  int64_t n_unlocked, pnb_error *err)
 {

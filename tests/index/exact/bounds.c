@@ -44,8 +44,9 @@ typedef struct used { /* the largest share, and its pair */
     size_t query, item;
 } used;
 
-static used look_at_all(const pnb_ctx *ctx, const pnb_search_opts *o, const pnb_gaussians *q,
-                        const pnb_gaussians *x)
+/* by_halves: where bounds of rows in bfloat16 gain. */
+static used look_at_bounds(const pnb_ctx *ctx, const pnb_search_opts *o, const pnb_gaussians *q,
+                           const pnb_gaussians *x, bool by_halves)
 {
     used most = {0};
     pnb__exact scan;
@@ -55,8 +56,10 @@ static used look_at_all(const pnb_ctx *ctx, const pnb_search_opts *o, const pnb_
     assert_ok(pnb__exact_init(&scan, ctx, x, o, err));
     assert_ok(pnb__exact_run_init(&run, &scan, ctx, q, err));
     assert_true(run.way != PNB__EXACT_F64);
+    run.bounds_by_halves = by_halves;
     assert_ok(pnb__bound_init(&pass, &run, ctx, 0, q->n, err));
     assert_ok(pnb__bound_work_init(&work, &run, err));
+    assert_int_equal(pass.half.panels != NULL, by_halves);
     for (size_t strip = 0; strip * pass.strip < q->n; strip++)
         for (size_t item = 0; item < x->n; item += pass.n_items) {
             pnb__values v;
@@ -77,6 +80,12 @@ static used look_at_all(const pnb_ctx *ctx, const pnb_search_opts *o, const pnb_
     pnb__exact_run_reset(&run);
     pnb__exact_reset(&scan);
     return most;
+}
+
+static used look_at_all(const pnb_ctx *ctx, const pnb_search_opts *o, const pnb_gaussians *q,
+                        const pnb_gaussians *x)
+{
+    return look_at_bounds(ctx, o, q, x, false);
 }
 
 static pnb_search_opts of_measure(pnb_measure measure)
@@ -142,6 +151,39 @@ static void inner_products(void **state)
                 free_gaussians(&q);
                 free_gaussians(&x);
             }
+        expect_sharp(pnb_measure_name(o.measure), most);
+    }
+}
+
+/* In bfloat16: all of a row is rounded down by the most that can be, so that both errors add up;
+ * rows of any kind beside them. */
+static void inner_products_of_halves(void **state)
+{
+    (void)state;
+    const pnb_measure measures[] = {PNB_MEASURE_CSD, PNB_MEASURE_MEAN, PNB_MEASURE_W2};
+    const pnb_isa isas[] = {PNB_ISA_EMULATED, PNB_ISA_AVX512_BF16, PNB_ISA_AMX};
+    for (size_t m = 0; m < PNB_COUNT(measures); m++) {
+        pnb_search_opts o = of_measure(measures[m]);
+        double most = 0.0;
+        for (size_t c = 0; c < PNB_COUNT(isas) * 4; c++) {
+            size_t dim = (const size_t[]){32, 45, 64, 300}[c % 4], n = 40;
+            gaussians q = random_gaussians(n, dim, -5, 0, c),
+                      x = random_gaussians(9, dim, -5, 0, 9);
+            pnb_ctx *ctx = context(isas[c / 4]);
+            for (size_t i = 0; i < 20 * dim; i++)
+                q.mean[i] = 1.0f + 0x1p-8f;
+            for (size_t i = 0; i < 4 * dim; i++)
+                x.mean[i] = i / dim % 2 ? -1.0f - 0x1p-8f : 1.0f + 0x1p-8f;
+            for (size_t d = 0; d < dim; d++) /* nothing, and less than the unit takes */
+                x.mean[4 * dim + d] = 0.0f, x.mean[5 * dim + d] = 1e-39f;
+            if (m == 0) /* points, too */
+                x.view.log_var = NULL;
+            if (ctx != NULL)
+                most = fmax(most, look_at_bounds(ctx, &o, &q.view, &x.view, true).share);
+            pnb_ctx_free(ctx);
+            free_gaussians(&q);
+            free_gaussians(&x);
+        }
         expect_sharp(pnb_measure_name(o.measure), most);
     }
 }
@@ -310,9 +352,10 @@ static void inclusion_extremes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(inner_products),       cmocka_unit_test(sampled_points),
-        cmocka_unit_test(sampled_gaussians),    cmocka_unit_test(inclusion_distances),
-        cmocka_unit_test(inclusion_logarithms), cmocka_unit_test(inclusion_extremes),
+        cmocka_unit_test(inner_products),      cmocka_unit_test(inner_products_of_halves),
+        cmocka_unit_test(sampled_points),      cmocka_unit_test(sampled_gaussians),
+        cmocka_unit_test(inclusion_distances), cmocka_unit_test(inclusion_logarithms),
+        cmocka_unit_test(inclusion_extremes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
