@@ -19,6 +19,7 @@ pkg_check_modules(XML libxml-2.0)
 pkg_check_modules(FREETYPE IMPORTED_TARGET freetype2)
 pkg_check_modules(HARFBUZZ IMPORTED_TARGET harfbuzz)
 pkg_check_modules(SQLITE IMPORTED_TARGET sqlite3>=3.35) # what collections are kept in
+pkg_check_modules(POSTGRES IMPORTED_TARGET libpq>=13) # collections that several machines share
 pkg_check_modules(MICROHTTPD IMPORTED_TARGET libmicrohttpd>=0.9.73) # `penumbra serve`
 
 # Debian's `openblas` may be the pthread build, whose threads fight ours for the cores. The
@@ -124,4 +125,11 @@ if(SQLITE_FOUND)
     string(APPEND PNB_DATABASE_LIBS " -lsqlite3")
 else()
     message(STATUS "SQLite 3.35 missing (libsqlite3-dev): built without `penumbra collection`")
+endif()
+if(POSTGRES_FOUND)
+    target_link_libraries(pnb_databases INTERFACE PkgConfig::POSTGRES)
+    target_compile_definitions(pnb_databases INTERFACE PNB_HAVE_POSTGRES)
+    string(APPEND PNB_DATABASE_LIBS " -lpq")
+else()
+    message(STATUS "libpq 13 missing (libpq-dev): built without collections in Postgres")
 endif()

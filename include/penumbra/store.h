@@ -1,11 +1,12 @@
 /* Collections: embedding sets that grow, with what is known of their rows.
  *
  * A collection is a folder: `collection.db`, an SQLite file with the metadata, and in `shards/`
- * ordinary embedding sets. Adding is atomic a batch at a time, whenever the process or the machine
- * stops. One process writes at a time; any number read meanwhile, and each read sees the rows that
- * were there when it began. A row that was removed is in no read that begins afterwards. All rows
- * come from the same weights, are of one family, width, modality and preprocessing; others are
- * refused by name. docs/collections.md
+ * ordinary embedding sets; or the database is elsewhere, in Postgres say (pnb_store_create_at).
+ * Adding is atomic a batch at a time, whenever the process or the machine stops. One process writes
+ * at a time; any number read meanwhile, and each read sees the rows that were there when it began.
+ * A row that was removed is in no read that begins afterwards. All rows come from the same weights,
+ * are of one family, width, modality and preprocessing; others are refused by name.
+ * docs/collections.md
  *
  *     pnb_store *store = NULL;
  *     pnb_store_hits hits = {0};
@@ -16,7 +17,8 @@
  *     pnb_store_close(store);
  *
  * Threads  any number may read through one store at once; writing needs one thread at a time.
- * A build without SQLite has all of these functions, and each says what is missing (UNSUPPORTED).
+ * A build without SQLite and libpq has all of these functions, and each says what is missing
+ * (UNSUPPORTED).
  */
 #ifndef PENUMBRA_STORE_H
 #define PENUMBRA_STORE_H
@@ -34,7 +36,7 @@
 extern "C" {
 #endif
 
-/* What this build can keep collections in, "SQLite" say, or "" for nothing. */
+/* What this build can keep collections in, "SQLite, Postgres" say, or "" for nothing. */
 const char *pnb_store_kinds(void);
 
 /* ---- a collection ---- */
@@ -52,6 +54,25 @@ typedef struct pnb_store_model {
  * then the first rows say which weights the collection is of.
  * Errors  EXISTS (something is in the folder), IO, UNSUPPORTED, NOMEM */
 pnb_status pnb_store_create(const char *path, const pnb_store_model *model, pnb_error *err);
+
+/* Where the database of a collection is, when not in its folder. */
+typedef struct pnb_store_place {
+    const char *address; /* sqlite:PATH or postgresql://[user@]host[:port]/database; NULL: a file in
+                          * the folder */
+    const char *schema;  /* of Postgres; NULL: the folder's name, in small letters */
+    bool join; /* Postgres: a collection that is there already gets one more folder, on this machine
+                * say */
+} pnb_store_place;
+
+/* As pnb_store_create, with the database elsewhere. The folder keeps a note of the address, without
+ * the password that it may hold: libpq looks for one in PGPASSWORD and ~/.pgpass. What Postgres
+ * keeps is everything; the shards in the folder are copies, fetched when they are needed.
+ * Errors  ARG (no such address), BUSY, and those of pnb_store_create */
+pnb_status pnb_store_create_at(const char *path, const pnb_store_place *place,
+                               const pnb_store_model *model, pnb_error *err);
+
+/* Whether a folder is that of a collection; nothing is opened. */
+bool pnb_store_is_at(const char *path);
 
 /* Opens a collection; writing begins with pnb_store_begin. Nothing is read for each row, so that
  * the time does not depend on their number. Close with pnb_store_close.

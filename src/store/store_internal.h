@@ -31,15 +31,18 @@ typedef struct pnb__snapshot {
 
 struct pnb_store {
     char *path, *shards_path;
-    const pnb__catalog_calls *calls;
-    void *reader, *writer; /* connections; no writer: somebody else may write */
-    int lock;              /* of the writer; -1 */
-    pthread_mutex_t mutex; /* of the reader and the snapshot */
-    pnb__snapshot *now;    /* or NULL */
+    pnb__place place;
+    const pnb__catalog_calls *calls; /* of the place */
+    void *reader, *writer;           /* connections; no writer: somebody else may write */
+    int lock;                        /* of the writer; -1 */
+    pthread_mutex_t mutex;           /* of the reader and the snapshot */
+    pnb__snapshot *now;              /* or NULL */
 };
 
 /* Opens the catalog alone: shards may be damaged. */
 pnb_status pnb__store_open_bare(pnb_store **out, const char *path, pnb_error *err);
+/* Waits a little: what holds a lock may end. */
+void pnb__store_pause(void);
 
 /* ---- store_snapshot.c ---- */
 
@@ -75,6 +78,10 @@ pnb_status pnb__store_check_origin(pnb_store *store, const pnb_embeddings *set, 
 /* Writes a set under the name that its first number gives; *file is allocated. */
 pnb_status pnb__shard_write(const pnb_store *store, const pnb_embeddings *set, int64_t first,
                             char **file, pnb_error *err);
+/* Sees to it that the file of a shard is there: where the catalog keeps embeddings, and it is not,
+ * it is fetched; else nothing is done.  Errors  NOT_FOUND (the shard was dropped), IO, NOMEM */
+pnb_status pnb__shard_fetch(pnb_store *store, void *connection, const pnb__shard_entry *entry,
+                            pnb_error *err);
 /* Files in shards/ that the catalog does not name; `remove` takes them away. */
 pnb_status pnb__shards_leftovers(const pnb_store *store, const pnb__catalog_state *state,
                                  bool remove, size_t *n, pnb_error *err);

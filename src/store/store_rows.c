@@ -94,11 +94,11 @@ static pnb_status keep_number(void *user, int64_t number, pnb_error *err)
 static pnb_status get_rows(pnb_store *store, const int64_t *numbers, const char *const *ids,
                            size_t n, pnb_store_rows *out, pnb_error *err)
 {
+    const pnb__keys keys = {ids, numbers, n};
     row_list *list;
     pnb_status status = list_init(out, &list, err);
-    for (size_t i = 0; i < n && status == PNB_OK; i++)
-        status = store->calls->row(store->reader, ids != NULL ? ids[i] : NULL,
-                                   numbers != NULL ? numbers[i] : 0, keep_row, list, err);
+    if (status == PNB_OK && n > 0)
+        status = store->calls->rows(store->reader, &keys, keep_row, list, err);
     if (status != PNB_OK)
         pnb_store_rows_reset(out);
     return status;

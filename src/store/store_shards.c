@@ -4,10 +4,14 @@
  * and taken away after the transaction that does not any more. So what an interrupted writer leaves
  * is a file that nothing names. Many small additions would make many small files: shards at the end
  * are joined while the last is at least half as large as the one before it, which writes a row
- * about log2(rows) times, up to MOST_JOINED_ROWS together. */
+ * about log2(rows) times, up to MOST_JOINED_ROWS together.
+ *
+ * Where the catalog keeps embeddings too, files are copies: one that is not there is fetched. Other
+ * machines give names as well, so there a name has a part that no two files share. */
 #include <dirent.h>
 #include <errno.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "sets/embeddings.h"
@@ -15,12 +19,22 @@
 
 enum { MOST_JOINED_ROWS = 32768 };
 
+static const char *unique_word(const pnb_store *store, char word[24])
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    const int64_t parts[] = {now.tv_sec, now.tv_nsec, getpid(), (int64_t)(uintptr_t)store};
+    snprintf(word, 24, "-%016llx", (unsigned long long)pnb__hash_bytes(parts, sizeof parts, 0));
+    return word;
+}
+
 pnb_status pnb__shard_write(const pnb_store *store, const pnb_embeddings *set, int64_t first,
                             char **file, pnb_error *err)
 {
     pnb__out_file out = {0};
-    char *path = NULL;
-    char *name = pnb__format("%012lld-%zu.safetensors", (long long)first, set->n);
+    char *path = NULL, word[24];
+    const char *unique = store->calls->get_set != NULL ? unique_word(store, word) : "";
+    char *name = pnb__format("%012lld-%zu%s.safetensors", (long long)first, set->n, unique);
     pnb_status status = name != NULL ? PNB_OK : pnb__fail_nomem(err, 64);
     PNB_TRY(status);
     path = pnb__path_join(store->shards_path, name);
@@ -33,6 +47,52 @@ pnb_status pnb__shard_write(const pnb_store *store, const pnb_embeddings *set, i
 done:
     pnb__free(path);
     pnb__free(name);
+    return status;
+}
+
+/* ---- copies ---- */
+
+/* An empty set of the collection's kind. */
+static pnb_status make_like(pnb_store *store, void *connection, size_t n, pnb_embeddings **out,
+                            pnb_error *err)
+{
+    pnb_embeddings *origin = NULL, *set = NULL;
+    pnb_status status;
+    PNB_TRY(pnb__store_origin(store, connection, &origin, err));
+    if (origin == NULL)
+        PNB_TRY(pnb__fail(err, PNB_FORMAT, "collection %s has rows, and does not tell of what kind",
+                          store->path));
+    PNB_TRY(pnb_embeddings_create(&set, origin->family, n, origin->dim, err));
+    if (origin->has_epistemic)
+        PNB_TRY(pnb_embeddings_add_epistemic(set, err));
+    set->info = origin->info;
+    *out = set;
+    set = NULL;
+done:
+    pnb_embeddings_free(set);
+    pnb_embeddings_free(origin);
+    return status;
+}
+
+pnb_status pnb__shard_fetch(pnb_store *store, void *connection, const pnb__shard_entry *entry,
+                            pnb_error *err)
+{
+    pnb__out_file out = {0};
+    pnb_embeddings *set = NULL;
+    char *path = NULL;
+    pnb_status status = PNB_OK;
+    if (store->calls->get_set == NULL || pnb__path_has_file(store->shards_path, entry->file))
+        return PNB_OK;
+    PNB_TRY(make_like(store, connection, entry->n, &set, err));
+    PNB_TRY(store->calls->get_set(connection, entry->first, set, err));
+    path = pnb__path_join(store->shards_path, entry->file);
+    if (path == NULL)
+        PNB_TRY(pnb__fail_nomem(err, strlen(entry->file)));
+    PNB_TRY(pnb__out_open(&out, path, err));
+    status = pnb__embeddings_stream(set, &out, err);
+done:
+    pnb__free(path);
+    pnb_embeddings_free(set);
     return status;
 }
 
@@ -99,7 +159,7 @@ static size_t first_to_join(const pnb__catalog_state *state)
 }
 
 /* Rows of shards from place `at` on as one set in memory. */
-static pnb_status read_tail(const pnb_store *store, const pnb__catalog_state *state, size_t at,
+static pnb_status read_tail(pnb_store *store, const pnb__catalog_state *state, size_t at,
                             pnb_embeddings **out, pnb_error *err)
 {
     size_t n = state->n_shards - at;
@@ -108,6 +168,7 @@ static pnb_status read_tail(const pnb_store *store, const pnb__catalog_state *st
     pnb_status status;
     PNB_TRY(PNB_ALLOC_ZERO(parts, n, err));
     for (size_t i = 0; i < n; i++) {
+        PNB_TRY(pnb__shard_fetch(store, store->writer, &state->shards[at + i], err));
         path = pnb__path_join(store->shards_path, state->shards[at + i].file);
         if (path == NULL)
             PNB_TRY(pnb__fail_nomem(err, 0));

@@ -39,11 +39,12 @@ pnb_status pnb__shard_open_set(const char *path, bool check_numbers, pnb_embeddi
     return pnb_embeddings_load_with(out, path, &opts, err);
 }
 
-static pnb_status open_shard(const pnb_store *store, const pnb__shard_entry *entry,
-                             pnb__shard **out, pnb_error *err)
+static pnb_status open_shard(pnb_store *store, const pnb__shard_entry *entry, pnb__shard **out,
+                             pnb_error *err)
 {
     pnb__shard *shard = NULL;
     pnb_status status;
+    PNB_TRY(pnb__shard_fetch(store, store->reader, entry, err));
     PNB_TRY(PNB_ALLOC_ZERO(shard, 1, err));
     shard->first = entry->first;
     shard->path = pnb__path_join(store->shards_path, entry->file);
@@ -90,7 +91,7 @@ static pnb__shard *find_open(const pnb__snapshot *before, const pnb__shard_entry
     return is_it ? shard : NULL;
 }
 
-static pnb_status add_shard(const pnb_store *store, pnb__snapshot *s, const pnb__shard_entry *entry,
+static pnb_status add_shard(pnb_store *store, pnb__snapshot *s, const pnb__shard_entry *entry,
                             pnb_error *err)
 {
     pnb__shard *shard = find_open(store->now, entry);

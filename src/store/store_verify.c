@@ -2,6 +2,7 @@
  *
  * The database's checks, every number of every shard, what is left of interrupted writers.
  * Repairing takes out what cannot be read, so that the rest can be. */
+#include <errno.h>
 #include <string.h>
 
 #include "sets/embeddings.h"
@@ -58,6 +59,23 @@ done:
     return status;
 }
 
+/* A damaged copy of what the catalog has too is fetched again. */
+static pnb_status fetch_again(const check_run *run, const pnb__shard_entry *entry, pnb_error *err)
+{
+    char *path = pnb__path_join(run->store->shards_path, entry->file);
+    pnb_status status;
+    if (path == NULL)
+        return pnb__fail_nomem(err, strlen(entry->file));
+    if (remove(path) != 0 && errno != ENOENT)
+        PNB_TRY(pnb__fail_errno(err, "cannot remove", path));
+    PNB_TRY(pnb__shard_fetch(run->store, run->connection, entry, err));
+    status = check_set(run, entry, path, err);
+    run->out->n_repaired += status == PNB_OK;
+done:
+    pnb__free(path);
+    return status;
+}
+
 /* A writer took the file away after the state was read: its rows are in another one. */
 static bool was_joined(const check_run *run, const pnb__catalog_state *state)
 {
@@ -73,14 +91,20 @@ static pnb_status check_shards(check_run *run, const pnb__catalog_state *state, 
         const pnb__shard_entry *entry = &state->shards[i];
         pnb_error why = PNB_ERROR_INIT;
         char *path = pnb__path_join(run->store->shards_path, entry->file);
-        status = path != NULL ? check_set(run, entry, path, &why) : PNB_NOMEM;
+        status =
+            path != NULL ? pnb__shard_fetch(run->store, run->connection, entry, &why) : PNB_NOMEM;
+        if (status == PNB_OK)
+            status = check_set(run, entry, path, &why);
         pnb__free(path);
         if (status == PNB_NOMEM)
             return pnb__fail_nomem(err, 0);
         bool is_bad = status != PNB_OK && !(status == PNB_NOT_FOUND && was_joined(run, state));
         if (is_bad)
             tell(run, why.text);
-        status = is_bad && run->opts->repair ? take_out(run, entry, err) : PNB_OK;
+        status = PNB_OK;
+        if (is_bad && run->opts->repair)
+            status = run->store->calls->get_set != NULL ? fetch_again(run, entry, err)
+                                                        : take_out(run, entry, err);
     }
     return status;
 }

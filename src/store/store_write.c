@@ -17,7 +17,7 @@
 
 /* ---- the one writer ---- */
 
-static void wait_a_little(void)
+void pnb__store_pause(void)
 {
     const struct timespec pause = {.tv_nsec = 50 * 1000 * 1000};
     nanosleep(&pause, NULL);
@@ -32,7 +32,7 @@ static pnb_status take_lock(pnb_store *store, double wait_s, pnb_error *err)
     pnb_error inner = PNB_ERROR_INIT;
     pnb_status status = pnb__lock_open(&store->lock, path, &inner);
     while (status == PNB_BUSY && pnb__now_s() < until) {
-        wait_a_little();
+        pnb__store_pause();
         pnb_error_reset(&inner);
         status = pnb__lock_open(&store->lock, path, &inner);
     }
@@ -45,6 +45,23 @@ static pnb_status take_lock(pnb_store *store, double wait_s, pnb_error *err)
         pnb__fail(err, status, "%s", inner.text);
     pnb__free(path);
     return status;
+}
+
+/* The lock in the folder keeps programs of this machine apart; where others can write to the same
+ * database it has one of its own. */
+static pnb_status claim(pnb_store *store, double wait_s, pnb_error *err)
+{
+    double until = pnb__now_s() + wait_s;
+    pnb_error inner = PNB_ERROR_INIT;
+    if (store->calls->claim == NULL)
+        return PNB_OK;
+    pnb_status status = store->calls->claim(store->writer, &inner);
+    while (status == PNB_BUSY && pnb__now_s() < until) {
+        pnb__store_pause();
+        pnb_error_reset(&inner);
+        status = store->calls->claim(store->writer, &inner);
+    }
+    return status == PNB_OK ? status : pnb__fail(err, status, "%s", inner.text);
 }
 
 static pnb_status remove_leftovers(pnb_store *store, pnb_error *err)
@@ -65,7 +82,8 @@ pnb_status pnb_store_begin(pnb_store *store, double wait_s, pnb_error *err)
         return pnb__fail(err, PNB_BUSY, "collection %s: this store is its writer already",
                          store->path);
     PNB_TRY(take_lock(store, wait_s, err));
-    PNB_TRY(store->calls->open(&store->writer, store->path, err));
+    PNB_TRY(store->calls->open(&store->writer, &store->place, err));
+    PNB_TRY(claim(store, wait_s, err));
     status = remove_leftovers(store, err);
 done:
     if (status != PNB_OK)
@@ -153,22 +171,23 @@ static pnb_status find_news(pnb_store *store, news *found, pnb_error *err)
 {
     size_t n = found->batch->set->n;
     pnb__key_map seen = {0};
-    bool is_there;
+    bool is_there, *known = NULL;
     pnb_status status;
     PNB_TRY(find_hashes(found, err));
     PNB_TRY(PNB_ALLOC(found->row, n, err));
+    PNB_TRY(PNB_ALLOC_ZERO(known, n, err));
+    PNB_TRY(store->calls->knows(store->writer, (const char(*)[65])found->sha256, n, known, err));
     PNB_TRY(pnb__key_map_reserve(&seen, n, err));
     for (size_t i = 0; i < n; i++) {
         PNB_TRY(is_twice(found, &seen, i, &is_there, err));
-        if (!is_there)
-            PNB_TRY(store->calls->knows(store->writer, found->sha256[i], &is_there, err));
-        if (!is_there)
+        if (!is_there && !known[i])
             found->row[found->n++] = i;
     }
     status = pnb__row_uncertainty(found->batch->set, pnb__own_uncertainty(found->batch->set),
                                   &found->uncertainty, err);
 done:
     pnb__key_map_reset(&seen);
+    pnb__free(known);
     return status;
 }
 
@@ -212,6 +231,55 @@ static pnb_status put_thumbnail(pnb_store *store, const pnb_store_batch *batch, 
     return store->calls->put_thumbnail(store->writer, number, &batch->thumbnails[at], err);
 }
 
+/* What the new rows are called, and which of them a later one of the batch takes the place of. */
+typedef struct new_names {
+    const char **id;   /* [n] */
+    char (*own)[17];   /* [n] of those that bring none: the beginning of their hash */
+    bool *is_shadowed; /* [n] */
+} new_names;
+
+static void reset_names(new_names *names)
+{
+    pnb__free(names->id);
+    pnb__free(names->own);
+    pnb__free(names->is_shadowed);
+}
+
+static pnb_status mark_shadowed(new_names *names, size_t n, pnb_error *err)
+{
+    pnb__key_map seen = {0};
+    pnb_status status = pnb__key_map_reserve(&seen, n, err);
+    for (size_t i = n; i-- > 0 && status == PNB_OK;) {
+        uint64_t hash = pnb__hash_bytes(names->id[i], strlen(names->id[i]), 0);
+        size_t step = 0, place;
+        while ((place = pnb__key_map_next(&seen, hash, &step)) != PNB__NO_KEY &&
+               strcmp(names->id[place], names->id[i]) != 0) {
+        }
+        names->is_shadowed[i] = place != PNB__NO_KEY;
+        if (place == PNB__NO_KEY)
+            status = pnb__key_map_add(&seen, hash, i, err);
+    }
+    pnb__key_map_reset(&seen);
+    return status;
+}
+
+static pnb_status find_names(new_names *names, const news *found, pnb_error *err)
+{
+    char *const *ids = found->batch->set->ids;
+    pnb_status status;
+    PNB_TRY(PNB_ALLOC(names->id, found->n, err));
+    PNB_TRY(PNB_ALLOC(names->own, found->n, err));
+    PNB_TRY(PNB_ALLOC(names->is_shadowed, found->n, err));
+    for (size_t i = 0; i < found->n; i++) {
+        const char *id = name_at(ids, found->row[i]);
+        snprintf(names->own[i], sizeof names->own[i], "%.16s", found->sha256[found->row[i]]);
+        names->id[i] = id != NULL ? id : names->own[i];
+    }
+    status = mark_shadowed(names, found->n, err);
+done:
+    return status;
+}
+
 /* The rows of a batch as the catalog has them; those of an id that is there take its place. */
 static pnb_status put_rows(pnb_store *store, const news *found, const char *tags, int64_t first,
                            size_t *n_replaced, pnb_error *err)
@@ -219,12 +287,14 @@ static pnb_status put_rows(pnb_store *store, const news *found, const char *tags
     const pnb_store_batch *batch = found->batch;
     const pnb_embeddings *set = batch->set;
     int64_t now = (int64_t)time(NULL);
-    char digits[17];
-    pnb_status status = PNB_OK;
-    for (size_t i = 0; i < found->n && status == PNB_OK; i++) {
-        size_t at = found->row[i], n = 0;
+    new_names names = {0};
+    pnb_status status;
+    PNB_TRY(find_names(&names, found, err));
+    PNB_TRY(store->calls->remove_ids(store->writer, names.id, found->n, n_replaced, err));
+    for (size_t i = 0; i < found->n; i++) {
+        size_t at = found->row[i];
         pnb_store_row row = {.number = first + (int64_t)i,
-                             .id = name_at(set->ids, at),
+                             .id = names.id[i],
                              .path = name_at(set->paths, at),
                              .caption = name_at(set->texts, at),
                              .extra = name_at(set->extras, at),
@@ -233,49 +303,56 @@ static pnb_status put_rows(pnb_store *store, const news *found, const char *tags
                              .added = now,
                              .uncertainty = found->uncertainty[at]};
         memcpy(row.sha256, found->sha256[at], sizeof row.sha256);
-        snprintf(digits, sizeof digits, "%.16s", row.sha256);
-        row.id = row.id != NULL ? row.id : digits;
-        status = store->calls->remove_id(store->writer, row.id, &n, err);
-        *n_replaced += n;
-        if (status == PNB_OK)
-            status = store->calls->add_row(store->writer, &row, err);
-        if (status == PNB_OK)
-            status = put_thumbnail(store, batch, at, row.number, err);
+        *n_replaced += names.is_shadowed[i];
+        PNB_TRY(names.is_shadowed[i] ? store->calls->add_removed(store->writer, row.number, err)
+                                     : store->calls->add_row(store->writer, &row, err));
+        if (!names.is_shadowed[i])
+            PNB_TRY(put_thumbnail(store, batch, at, row.number, err));
     }
+done:
+    reset_names(&names);
     return status;
 }
 
-static pnb_status commit_batch(pnb_store *store, const news *found, const pnb__shard_entry *shard,
+/* A shard that is written: its rows, and the copy of them where not all of a batch are new. */
+typedef struct written {
+    pnb__shard_entry entry;
+    const pnb_embeddings *set;
+    pnb_embeddings *part;
+} written;
+
+static pnb_status commit_batch(pnb_store *store, const news *found, const written *shard,
                                const char *tags, pnb_store_added *added, pnb_error *err)
 {
+    int64_t first = shard->entry.first;
     bool is_first;
     pnb_status status;
     PNB_TRY(pnb__store_check_origin(store, found->batch->set, &is_first, err));
     PNB_TRY(store->calls->begin(store->writer, err));
     if (is_first)
         PNB_TRY(pnb__store_put_origin(store, found->batch->set, err));
-    PNB_TRY(store->calls->add_shard(store->writer, shard, err));
-    PNB_TRY(put_rows(store, found, tags, shard->first, &added->n_replaced, err));
+    PNB_TRY(store->calls->add_shard(store->writer, &shard->entry, err));
+    if (store->calls->put_set != NULL)
+        PNB_TRY(store->calls->put_set(store->writer, first, shard->set, err));
+    PNB_TRY(put_rows(store, found, tags, first, &added->n_replaced, err));
     status = store->calls->commit(store->writer, err);
 done:
     store->calls->rollback(store->writer);
     return status;
 }
 
-static pnb_status write_rows(pnb_store *store, const news *found, pnb__shard_entry *shard,
-                             pnb_error *err)
+static pnb_status write_rows(pnb_store *store, const news *found, written *shard, pnb_error *err)
 {
     const pnb_embeddings *set = found->batch->set;
     pnb__catalog_state state = {0};
-    pnb_embeddings *part = NULL;
     pnb_status status;
     PNB_TRY(store->calls->state(store->writer, &state, err));
     if (found->n < set->n)
-        PNB_TRY(pnb_embeddings_select(&part, set, found->row, found->n, err));
-    *shard = (pnb__shard_entry){.first = state.next, .n = found->n};
-    status = pnb__shard_write(store, part != NULL ? part : set, shard->first, &shard->file, err);
+        PNB_TRY(pnb_embeddings_select(&shard->part, set, found->row, found->n, err));
+    shard->set = shard->part != NULL ? shard->part : set;
+    shard->entry = (pnb__shard_entry){.first = state.next, .n = found->n};
+    status = pnb__shard_write(store, shard->set, shard->entry.first, &shard->entry.file, err);
 done:
-    pnb_embeddings_free(part);
     pnb__catalog_state_reset(&state);
     return status;
 }
@@ -283,7 +360,7 @@ done:
 static pnb_status add_news(pnb_store *store, const news *found, const char *tags,
                            pnb_store_added *added, pnb_error *err)
 {
-    pnb__shard_entry shard = {0};
+    written shard = {0};
     size_t n;
     pnb__catalog_state state = {0};
     pnb_status status = write_rows(store, found, &shard, err);
@@ -293,7 +370,8 @@ static pnb_status add_news(pnb_store *store, const news *found, const char *tags
     if (status != PNB_OK && store->calls->state(store->writer, &state, NULL) == PNB_OK)
         (void)pnb__shards_leftovers(store, &state, true, &n, NULL);
     pnb__catalog_state_reset(&state);
-    pnb__free(shard.file);
+    pnb__free(shard.entry.file);
+    pnb_embeddings_free(shard.part);
     added->n_added = found->n;
     if (status == PNB_OK)
         (void)pnb__shards_join(store, NULL); /* the rows are there: fewer files are only faster */
@@ -331,7 +409,10 @@ done:
 pnb_status pnb_store_has(pnb_store *store, const char *sha256, bool *out, pnb_error *err)
 {
     pthread_mutex_lock(&store->mutex);
-    pnb_status status = store->calls->knows(store->reader, sha256, out, err);
+    char hash[1][65] = {{0}};
+    snprintf(hash[0], sizeof hash[0], "%s", sha256);
+    *out = false;
+    pnb_status status = store->calls->knows(store->reader, (const char(*)[65])hash, 1, out, err);
     pthread_mutex_unlock(&store->mutex);
     return status;
 }
@@ -369,11 +450,7 @@ pnb_status pnb_store_remove(pnb_store *store, const char *const *ids, size_t n, 
     if (status != PNB_OK)
         return status;
     PNB_TRY(store->calls->begin(store->writer, err));
-    for (size_t i = 0; i < n; i++) {
-        size_t n_now = 0;
-        PNB_TRY(store->calls->remove_id(store->writer, ids[i], &n_now, err));
-        n_gone += n_now;
-    }
+    PNB_TRY(store->calls->remove_ids(store->writer, ids, n, &n_gone, err));
     PNB_TRY(drop_empty_shards(store, err));
     PNB_TRY(store->calls->commit(store->writer, err));
     (void)remove_leftovers(store, NULL);

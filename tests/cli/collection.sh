@@ -130,6 +130,12 @@ want 0 collection list photos
 want 0 search --collection photos --query-text "a red star"
 exec 9>&-
 
+# the database elsewhere; a second folder would not have the shards
+want 0 collection create far --store sqlite:far.db
+check "the database is there" test -s far.db -a ! -e far/collection.db
+want 1 collection create near --store sqlite:far.db --schema s --join
+says "one folder"
+
 # exports: each program's files, and how to ask
 for format in npy faiss qdrant pgvector; do
     want 0 collection export ready --to $format --out out.$format --json --tags set

@@ -19,9 +19,11 @@ static void every_row_is_whole(void **state)
         assert_true(p->gives[0] != '\0' && p->version != NULL);
         assert_non_null(strstr(p->package, "-dev"));
         if (strcmp(p->library, "SQLite") == 0)
-            assert_int_equal(p->version() != NULL, pnb_store_kinds()[0] != '\0');
+            assert_int_equal(p->version() != NULL, strstr(pnb_store_kinds(), "SQLite") != NULL);
+        if (strcmp(p->library, "libpq") == 0)
+            assert_int_equal(p->version() != NULL, strstr(pnb_store_kinds(), "Postgres") != NULL);
     }
-    assert_int_equal(n, 2);
+    assert_int_equal(n, 3);
 }
 
 int main(void)

@@ -10,6 +10,7 @@
 
 typedef struct pnb__collection_create_opts {
     const char *path, *model;
+    pnb_store_place place;
 } pnb__collection_create_opts;
 
 /* What is added, and how; watch adds so again and again. */

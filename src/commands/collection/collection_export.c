@@ -395,7 +395,7 @@ pnb_status pnb__collection_export(pnb__app *app, void *args, pnb__result *r)
     pnb_status status;
     while (strcmp(f->name, o->to) != 0)
         f++;
-    if (pnb__path_has_file(o->out, "collection.db"))
+    if (pnb_store_is_at(o->out))
         return pnb__fail(&app->err, PNB_EXISTS,
                          "%s is a collection; exported files go into a folder of their own",
                          o->out);

@@ -18,6 +18,16 @@ static const pnb__option create_options[] = {
                   "Model directory whose embeddings it will hold: others are refused, and `add` "
                   "needs no --model; without it the first rows say so",
                   .letter = 'm'),
+    PNB__ROW_TEXT("store", AT(place.address), "ADDRESS",
+                  "Where what is known of the rows is kept: sqlite:PATH, or "
+                  "postgresql://[user@]host[:port]/database; by default collection.db in the "
+                  "folder. A password in it is used now and not kept",
+                  .group = "Store"),
+    PNB__ROW_TEXT("schema", AT(place.schema), "NAME",
+                  "Postgres: the schema of the collection; by default penumbra_ and the folder's "
+                  "name"),
+    PNB__ROW_FLAG("join", AT(place.join),
+                  "Postgres: the collection is there already, make a folder for it here"),
 };
 #undef AT
 
@@ -26,8 +36,11 @@ static const pnb__command cmd_create = {
     .summary = "make an empty collection",
     .about = "A collection is a folder: collection.db, an SQLite file with what is known of the "
              "rows, and shards/, ordinary embedding sets. All rows are of one model, one family "
-             "and one modality.",
-    .examples = "penumbra collection create photos --model model",
+             "and one modality. With --store postgresql://... Postgres keeps everything, the "
+             "folder a note of where that is and copies of the shards: several machines may share "
+             "one collection.",
+    .examples = "penumbra collection create photos --model model\n"
+                "penumbra collection create photos --store postgresql://db.example/pictures",
     PNB__RUNS(create_options, pnb__collection_create_opts, pnb__collection_create)};
 
 /* ---- add and watch ---- */

@@ -29,9 +29,12 @@ pnb_status pnb__collection_create(pnb__app *app, void *args, pnb__result *r)
     const pnb__collection_create_opts *o = args;
     pnb_embeddings_info info = {.modality = ""};
     pnb_store_model model = {.dir = o->model, .info = &info};
+    if (o->place.join && o->place.address == NULL)
+        return pnb__usage(app, "--join speaks of a --store that is there already");
     pnb_status status = o->model != NULL ? describe_model(app, o->model, &info) : PNB_OK;
     if (status == PNB_OK)
-        status = pnb_store_create(o->path, o->model != NULL ? &model : NULL, &app->err);
+        status =
+            pnb_store_create_at(o->path, &o->place, o->model != NULL ? &model : NULL, &app->err);
     if (status != PNB_OK)
         return status;
     pnb__result_text(r, "collection", "made", o->path);

@@ -8,6 +8,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #define FILE_NAME "collection.db"
 #define APPLICATION_ID "1347305010" /* "PNB2" */
@@ -138,14 +139,15 @@ static int open_file(pnb__sqlite *s, int flags)
     return code;
 }
 
-static pnb_status connect(pnb__sqlite **out, const char *dir, int flags, pnb_error *err)
+static pnb_status connect(pnb__sqlite **out, const pnb__place *place, int flags, pnb_error *err)
 {
     pnb__sqlite *s = NULL;
     pnb_status status;
     PNB_TRY(PNB_ALLOC_ZERO(s, 1, err));
-    s->path = pnb__path_join(dir, FILE_NAME);
+    s->path = place->address != NULL ? pnb__strdup(place->address)
+                                     : pnb__path_join(place->dir, FILE_NAME);
     if (s->path == NULL)
-        PNB_TRY(pnb__fail_nomem(err, strlen(dir) + sizeof FILE_NAME));
+        PNB_TRY(pnb__fail_nomem(err, strlen(place->dir) + sizeof FILE_NAME));
     int code = open_file(s, flags);
     if (code != SQLITE_OK)
         PNB_TRY(pnb__sqlite_fail(s, code, err));
@@ -156,11 +158,35 @@ done:
     return status;
 }
 
-static pnb_status create(const char *dir, pnb_error *err)
+/* What people write, sqlite:PATH, or its absolute path. */
+static pnb_status keep_address(const char *address, char **out, pnb_error *err)
+{
+    const char *path = address + (strncmp(address, "sqlite:", 7) == 0 ? 7 : 0);
+    char *here = NULL;
+    *out = NULL;
+    if (path[0] == '\0')
+        return pnb__fail(err, PNB_ARG, "\"%s\" names no file; wanted is sqlite:PATH", address);
+    if (path[0] == '/')
+        return pnb__copy_text(out, path, err);
+    here = realpath(".", NULL);
+    if (here == NULL)
+        return pnb__fail_errno(err, "cannot find the path of", ".");
+    *out = pnb__path_join(here, path);
+    free(here);
+    return *out != NULL ? PNB_OK : pnb__fail_nomem(err, strlen(path));
+}
+
+static pnb_status create(const pnb__place *place, pnb_error *err)
 {
     pnb__sqlite *s = NULL;
+    struct stat info;
     pnb_status status;
-    PNB_TRY(connect(&s, dir, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, err));
+    if (place->address != NULL && lstat(place->address, &info) == 0)
+        return pnb__fail(err, PNB_EXISTS,
+                         "%s is there already; a collection has a database of its "
+                         "own",
+                         place->address);
+    PNB_TRY(connect(&s, place, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, err));
     PNB_TRY(
         pnb__sqlite_run(s, "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; BEGIN;", err));
     PNB_TRY(pnb__sqlite_run(s, schema, err));
@@ -202,14 +228,19 @@ done:
     return status;
 }
 
-static pnb_status open_catalog(void **self, const char *dir, pnb_error *err)
+static pnb_status open_catalog(void **self, const pnb__place *place, pnb_error *err)
 {
     pnb__sqlite *s = NULL;
+    struct stat info;
     pnb_status status;
-    if (!pnb__path_has_file(dir, FILE_NAME))
+    if (place->address == NULL && !pnb__path_has_file(place->dir, FILE_NAME))
         return pnb__fail(err, PNB_NOT_FOUND,
-                         "%s holds no collection; `penumbra collection create` makes one", dir);
-    PNB_TRY(connect(&s, dir, SQLITE_OPEN_READWRITE, err));
+                         "%s holds no collection; `penumbra collection create` makes one",
+                         place->dir);
+    if (place->address != NULL && stat(place->address, &info) != 0)
+        return pnb__fail(err, PNB_NOT_FOUND, "the database %s of collection %s is gone",
+                         place->address, place->dir);
+    PNB_TRY(connect(&s, place, SQLITE_OPEN_READWRITE, err));
     PNB_TRY(check_kind(s, err));
     PNB_TRY(pnb__sqlite_run(s, "PRAGMA synchronous = FULL; PRAGMA cache_size = -16384", err));
     *self = s;
@@ -371,13 +402,34 @@ static pnb_status remove_id(void *self, const char *id, size_t *n, pnb_error *er
     return is_there ? remove_range(s, number, number + 1, n, err) : status;
 }
 
+static pnb_status remove_ids(void *self, const char *const *ids, size_t n, size_t *n_gone,
+                             pnb_error *err)
+{
+    pnb_status status = PNB_OK;
+    *n_gone = 0;
+    for (size_t i = 0; i < n && status == PNB_OK; i++) {
+        size_t n_now = 0;
+        status = remove_id(self, ids[i], &n_now, err);
+        *n_gone += n_now;
+    }
+    return status;
+}
+
+static pnb_status add_removed(void *self, int64_t number, pnb_error *err)
+{
+    return pnb__sqlite_change(self, NULL, err, "INSERT INTO removed VALUES(?)", "i", number);
+}
+
 static pnb_status forget(void *self, int64_t first, int64_t end, pnb_error *err)
 {
     return pnb__sqlite_change(
         self, NULL, err, "DELETE FROM removed WHERE number >= ? AND number < ?", "ii", first, end);
 }
 
-const pnb__catalog_calls pnb__catalog_sqlite = {.create = create,
+const pnb__catalog_calls pnb__catalog_sqlite = {.kind = "sqlite",
+                                                .name = "SQLite",
+                                                .keep_address = keep_address,
+                                                .create = create,
                                                 .open = open_catalog,
                                                 .close = close_catalog,
                                                 .generation = pnb__sqlite_generation,
@@ -385,7 +437,7 @@ const pnb__catalog_calls pnb__catalog_sqlite = {.create = create,
                                                 .fact = pnb__sqlite_fact,
                                                 .knows = pnb__sqlite_knows,
                                                 .numbers = pnb__sqlite_numbers,
-                                                .row = pnb__sqlite_row,
+                                                .rows = pnb__sqlite_rows,
                                                 .thumbnail = pnb__sqlite_thumbnail,
                                                 .check = pnb__sqlite_check,
                                                 .begin = begin,
@@ -396,6 +448,7 @@ const pnb__catalog_calls pnb__catalog_sqlite = {.create = create,
                                                 .drop_shard = drop_shard,
                                                 .add_row = add_row,
                                                 .put_thumbnail = put_thumbnail,
-                                                .remove_id = remove_id,
+                                                .add_removed = add_removed,
+                                                .remove_ids = remove_ids,
                                                 .remove_range = remove_range,
                                                 .forget = forget};

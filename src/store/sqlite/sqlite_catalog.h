@@ -36,11 +36,12 @@ pnb_status pnb__sqlite_change(const pnb__sqlite *s, size_t *n, pnb_error *err, c
 pnb_status pnb__sqlite_generation(void *self, int64_t *out, pnb_error *err);
 pnb_status pnb__sqlite_state(void *self, pnb__catalog_state *out, pnb_error *err);
 pnb_status pnb__sqlite_fact(void *self, const char *name, char **out, pnb_error *err);
-pnb_status pnb__sqlite_knows(void *self, const char *sha256, bool *out, pnb_error *err);
+pnb_status pnb__sqlite_knows(void *self, const char (*sha256)[65], size_t n, bool *out,
+                             pnb_error *err);
 pnb_status pnb__sqlite_numbers(void *self, const pnb__page *page, pnb__number_fn visit, void *user,
                                pnb_error *err);
-pnb_status pnb__sqlite_row(void *self, const char *id, int64_t number, pnb__row_fn visit,
-                           void *user, pnb_error *err);
+pnb_status pnb__sqlite_rows(void *self, const pnb__keys *keys, pnb__row_fn visit, void *user,
+                            pnb_error *err);
 pnb_status pnb__sqlite_thumbnail(void *self, int64_t number, pnb__buf *out, bool *has,
                                  pnb_error *err);
 pnb_status pnb__sqlite_check(void *self, void (*problem)(void *user, const char *text), void *user,

@@ -68,15 +68,17 @@ pnb_status pnb__sqlite_generation(void *self, int64_t *out, pnb_error *err)
     return number_fact(self, "generation", out, err);
 }
 
-pnb_status pnb__sqlite_knows(void *self, const char *sha256, bool *out, pnb_error *err)
+pnb_status pnb__sqlite_knows(void *self, const char (*sha256)[65], size_t n, bool *out,
+                             pnb_error *err)
 {
     pnb__sqlite *s = self;
     sqlite3_stmt *find = NULL;
-    pnb_status status;
-    *out = false;
-    PNB_TRY(pnb__sqlite_kept(s, PNB__KNOWS, "SELECT 1 FROM row WHERE sha256 = ?", &find, err));
-    PNB_TRY(bind_text(s, find, 1, sha256, err));
-    status = pnb__sqlite_step(s, find, out, err);
+    pnb_status status = PNB_OK;
+    for (size_t i = 0; i < n; i++) {
+        PNB_TRY(pnb__sqlite_kept(s, PNB__KNOWS, "SELECT 1 FROM row WHERE sha256 = ?", &find, err));
+        PNB_TRY(bind_text(s, find, 1, sha256[i], err));
+        PNB_TRY(pnb__sqlite_step(s, find, &out[i], err));
+    }
 done:
     sqlite3_reset(find);
     return status;
@@ -247,25 +249,29 @@ static void read_row(sqlite3_stmt *find, pnb_store_row *row)
     snprintf(row->sha256, sizeof row->sha256, "%s", sha256 != NULL ? sha256 : "");
 }
 
-pnb_status pnb__sqlite_row(void *self, const char *id, int64_t number, pnb__row_fn visit,
-                           void *user, pnb_error *err)
+pnb_status pnb__sqlite_rows(void *self, const pnb__keys *keys, pnb__row_fn visit, void *user,
+                            pnb_error *err)
 {
     const pnb__sqlite *s = self;
     sqlite3_stmt *find = NULL;
     pnb_store_row row;
     bool more;
     pnb_status status;
-    PNB_TRY(pnb__sqlite_prepare(s, id != NULL ? ROW_COLUMNS "id = ?" : ROW_COLUMNS "number = ?",
-                                &find, err));
-    if (id != NULL)
-        PNB_TRY(bind_text(s, find, 1, id, err));
-    else
-        sqlite3_bind_int64(find, 1, number);
-    PNB_TRY(pnb__sqlite_step(s, find, &more, err));
-    if (!more)
-        goto done;
-    read_row(find, &row);
-    status = row.id != NULL ? visit(user, &row, err) : pnb__sqlite_fail(s, SQLITE_CORRUPT, err);
+    PNB_TRY(pnb__sqlite_prepare(
+        s, keys->ids != NULL ? ROW_COLUMNS "id = ?" : ROW_COLUMNS "number = ?", &find, err));
+    for (size_t i = 0; i < keys->n; i++) {
+        if (keys->ids != NULL)
+            PNB_TRY(bind_text(s, find, 1, keys->ids[i], err));
+        else
+            sqlite3_bind_int64(find, 1, keys->numbers[i]);
+        PNB_TRY(pnb__sqlite_step(s, find, &more, err));
+        if (more) {
+            read_row(find, &row);
+            PNB_TRY(row.id != NULL ? visit(user, &row, err)
+                                   : pnb__sqlite_fail(s, SQLITE_CORRUPT, err));
+        }
+        sqlite3_reset(find);
+    }
 done:
     sqlite3_finalize(find);
     return status;
