@@ -110,7 +110,7 @@ pnb_status pnb__pg_fail(pnb__pg *s, PGresult *result, pnb_error *err)
     const char *state = result != NULL ? PQresultErrorField(result, PG_DIAG_SQLSTATE) : NULL;
     const char *said = result != NULL ? PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY) : NULL;
     pnb_status status;
-    if (PQstatus(s->conn) != CONNECTION_OK || state == NULL)
+    if (PQstatus(s->conn) != CONNECTION_OK || state == NULL || is_class(state, "57P0"))
         status = fail_gone(s, err);
     else if (is_class(state, "42P06"))
         status = pnb__fail(err, PNB_EXISTS,
@@ -267,6 +267,18 @@ static pnb_status connect_again(pnb__pg *s, pnb_error *err)
     return was_claimed ? ask_for_lock(s, err) : PNB_OK;
 }
 
+/* A server that went away may be noticed by libpq alone, which then has no code of the server, or
+ * have said so: 57P01 to 57P03. */
+static bool is_lost(const pnb__pg *s, const PGresult *result)
+{
+    if (PQstatus(s->conn) != CONNECTION_OK)
+        return true;
+    if (is_success(result))
+        return false;
+    const char *state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
+    return state == NULL || is_class(state, "57P0");
+}
+
 pnb_status pnb__pg_query(pnb__pg *s, const char *sql, int n, const char *const *values,
                          PGresult **out, pnb_error *err)
 {
@@ -275,7 +287,7 @@ pnb_status pnb__pg_query(pnb__pg *s, const char *sql, int n, const char *const *
         *out = NULL;
     if (PQstatus(s->conn) == CONNECTION_OK)
         result = PQexecParams(s->conn, sql, n, NULL, values, NULL, NULL, 0);
-    if (PQstatus(s->conn) != CONNECTION_OK && !s->is_writing) {
+    if (is_lost(s, result) && !s->is_writing) {
         PQclear(result);
         pnb_status status = connect_again(s, err);
         if (status != PNB_OK)

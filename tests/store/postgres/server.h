@@ -22,6 +22,8 @@ static inline int server_do(const char *dir, const char *action, char *line, siz
     assert_non_null(f);
     if (fgets(line, (int)size, f) != NULL)
         line[strcspn(line, "\n")] = '\0';
+    while (fgetc(f) != EOF) { /* nobody writes into a pipe that is closed */
+    }
     int status = pclose(f);
     return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
 }
