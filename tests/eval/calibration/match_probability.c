@@ -232,6 +232,39 @@ static void conformal_lists(void **state)
     free_world(&w);
 }
 
+/* Half of 600 queries calibrate, the others are listed, 100 times: on average a list holds a match
+ * as often as it was asked to, within one in a hundred. Margins and ranks tie where the first hit
+ * is right, so that lists cut by them may hold one more often. */
+static void coverage_is_nominal(void **state)
+{
+    (void)state;
+    enum { SPLITS = 100 };
+    world w;
+    pnb_match_assessment *a = new_assessment();
+    double mean[4][PNB_N_CONFORMALS] = {{0}};
+    make_world(&w, 600, 24, 0.9, 6);
+    w.opts.method = PNB_MATCH_PLATT;
+    w.opts.holdout = 0.5;
+    for (uint64_t seed = 0; seed < SPLITS; seed++) {
+        pnb_match_fit fit;
+        w.opts.seed = seed;
+        assert_ok(pnb_match_fit_compute(NULL, &w.job, &fit, a, err));
+        for (size_t i = 0; i < a->n_alphas; i++)
+            for (int k = 0; k < PNB_N_CONFORMALS; k++)
+                mean[i][k] += a->at[i].coverage[k] / SPLITS;
+        pnb_match_fit_reset(&fit);
+    }
+    for (size_t i = 0; i < a->n_alphas; i++)
+        for (int k = 0; k < PNB_N_CONFORMALS; k++) {
+            double over = mean[i][k] - (1 - a->at[i].alpha);
+            if (over < -0.01 || (k == PNB_CONFORMAL_SCORE && over > 0.01))
+                fail_msg("%s at %.2f: %.4f of the lists hold a match", pnb_conformal_name(k),
+                         a->at[i].alpha, mean[i][k]);
+        }
+    free(a);
+    free_world(&w);
+}
+
 static void sizes_of_lists(void **state)
 {
     (void)state;
@@ -398,6 +431,7 @@ int main(void)
         cmocka_unit_test(held_out_figures),
         cmocka_unit_test(model_is_the_score),
         cmocka_unit_test(conformal_lists),
+        cmocka_unit_test(coverage_is_nominal),
         cmocka_unit_test(fit_to_first_hits),
         cmocka_unit_test(sizes_of_lists),
         cmocka_unit_test(folds),
