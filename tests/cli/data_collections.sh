@@ -93,10 +93,21 @@ mv clip/png clip/away
 want 1 data clipart --clipart clip --out none
 says "apt-get install openclipart-png"
 mv clip/away clip/png
+mv clip/svg clip/away
+want 1 data clipart --clipart clip --out none
+says "apt-get install openclipart-svg"
+mkdir clip/svg
+want 1 data clipart --clipart clip --out none
+says "among 0 files: the package is not installed whole; run \`tools/install-deps --data clipart\`"
+rmdir clip/svg
+mv clip/away clip/svg
 want 1 data clipart --clipart nowhere --out none
 says "tools/install-deps --data clipart"
 want 1 data stamps --stamps nowhere --out none
 says "tools/install-deps --data stamps"
+mkdir empty
+want 1 data stamps --stamps empty --out none
+says "among 0 files: the package is not installed whole; run \`tools/install-deps --data stamps\`"
 want 1 data mixed --clipart clip --stamps nowhere --out none
 says "tools/install-deps --data stamps"
 want 2 data clipart --out none --size 8

@@ -224,6 +224,12 @@ with open("c.ids.jsonl", "w") as f:
         f.write(json.dumps({k: v for k, v in row.items() if v is not None}) + "\n")
 END
 cp i.safetensors c.safetensors
+# of one caption alone something is known
+cp t.safetensors one.safetensors
+sed '2,$s/, "entropy_bits": [0-9.]*//' t.ids.jsonl >one.ids.jsonl
+want 0 eval uncertainty --texts one.safetensors --text-entropy entropy_bits --bootstrap 20
+says 'captions have no "entropy_bits" and are left out'
+prints "Of 1 captions nothing can be said: two are needed of which something is known."
 want 0 eval uncertainty --images i.safetensors --texts t.safetensors --label-counts people.csv --bootstrap 20 --json
 cp out people.json
 says "15 of 60 pictures have no \"label entropy\""

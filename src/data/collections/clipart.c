@@ -361,8 +361,11 @@ pnb_status pnb__clipart_read(pnb__collection *c, pnb_error *err)
         if (r.drawings[i].n_places > 0)
             PNB_TRY(add_drawing(&r, i, err));
     if (c->n == n_before)
-        status = pnb__fail(err, PNB_FORMAT, "%s: not one drawing with a caption among %zu files",
-                           r.svg_root, r.files.n);
+        status = pnb__fail(err, PNB_FORMAT, "%s: not one drawing with a caption among %zu files%s",
+                           r.svg_root, r.files.n,
+                           r.files.n == 0 ? ": the package is not installed whole; run "
+                                            "`tools/install-deps --data clipart`"
+                                          : "");
 done:
     reset_reading(&r);
     return status;

@@ -195,9 +195,11 @@ pnb_status pnb__stamps_read(pnb__collection *c, pnb_error *err)
     }
     if (c->n == n_before)
         status = pnb__fail(err, PNB_FORMAT,
-                           "%s: not one picture with a sentence in '%s' among %zu "
-                           "files",
-                           root, c->opts->language, r.files.n);
+                           "%s: not one picture with a sentence in '%s' among %zu files%s", root,
+                           c->opts->language, r.files.n,
+                           r.files.n == 0 ? ": the package is not installed whole; run "
+                                            "`tools/install-deps --data stamps`"
+                                          : "");
 done:
     pnb__collection_files_free(&r.files);
     return status;

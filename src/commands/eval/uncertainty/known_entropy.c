@@ -221,6 +221,13 @@ done:
     return status;
 }
 
+static void forget(group_result *g)
+{
+    for (size_t k = 0; k < PNB__MAX_KNOWN_SCORES; k++)
+        for (size_t a = 0; a < PNB_N_AGREEMENTS; a++)
+            g->score[k].figure[a] = g->score[k].lead[a] = (pnb_interval){NAN, NAN, NAN};
+}
+
 /* level -1: all rows. A group of one row has no figures. */
 static pnb_status measure_group(pnb__app *app, const pnb__known_opts *o,
                                 const pnb__known_side *side, int level, group_result *out)
@@ -231,6 +238,7 @@ static pnb_status measure_group(pnb__app *app, const pnb__known_opts *o,
     size_t n_scores = 0;
     pnb_bootstrap_opts boot = pnb_bootstrap_opts_default();
     pnb_status status;
+    forget(out);
     PNB_TRY(gather(side, level, &g, &app->err));
     out->n = g.n;
     if (g.n < 2)
@@ -348,10 +356,11 @@ static void put_side_words(const known_run *run, int s, pnb__buf *text)
     const group_result *g = &run->group[s][0];
     const pnb_interval *own = &g->score[0].figure[PNB_AGREEMENT_SPEARMAN];
     if (!isfinite(own->value)) {
-        pnb__buf_printf(text,
-                        "%sOf %zu %s nothing can be said: their uncertainty or what is known "
-                        "of them is the same for all.",
-                        text->size > 0 ? " " : "", g->n, side_words[s]);
+        pnb__buf_printf(text, "%sOf %zu %s nothing can be said: %s.", text->size > 0 ? " " : "",
+                        g->n, side_words[s],
+                        g->n < 2
+                            ? "two are needed of which something is known"
+                            : "their uncertainty or what is known of them is the same for all");
         return;
     }
     pnb__buf_printf(text, "%sOf %zu %s the %s follows what is known with Spearman %.2f",
