@@ -108,7 +108,7 @@ at = html.index("Whose uncertainty is true?", html.index("</nav>"))
 table = html[at:html.index("</table>", at)]
 rows = re.findall(r"<tr><td>([^<]*)</td><td>([^<]*)</td><td class=\"n whole\">(-?[0-9.]+)", table)
 kinds = {name: kind for name, kind, _ in rows}
-assert kinds["whitened"] == kinds["conformity"] == "learned on frozen rows", rows
+assert kinds["whitened"] == kinds["conformity"] == "learned", rows
 assert kinds["fewer words"] == kinds["common words"] == kinds["untrained"] == "control", rows
 rho = [float(x) for _, _, x in rows]
 assert rho == sorted(rho, reverse=True) and len(rho) > 4, rows

@@ -89,8 +89,8 @@ static pnb_status add_entropy_of_matches(pnb__report *r, method_table *t)
         return PNB_OK;
     }
     if (status == PNB_OK)
-        status = add(t, "entropy of matches, the control", "nothing to learn",
-                     &found[1].score[MODEL], NAN, &r->app->err);
+        status =
+            add(t, "entropy of matches", "no training", &found[1].score[MODEL], NAN, &r->app->err);
     return status;
 }
 
@@ -125,7 +125,7 @@ static pnb_status add_method(pnb__report *r, const json_t *row, method_table *t)
     const pnb__known_opts job = known_of(r, r->opts->sets.images, path);
     pnb_status status = pnb__known_measure(r->app, &job, found);
     if (status == PNB_OK)
-        status = add(t, name, strcmp(kind, "control") == 0 ? "control" : "learned on frozen rows",
+        status = add(t, name, strcmp(kind, "control") == 0 ? "control" : "learned",
                      &found[1].score[MODEL], pnb__json_real_at(row, "t2i_r1"), &r->app->err);
     pnb__free(path);
     return status;
@@ -181,21 +181,28 @@ static void put_words(pnb__report *r, const method_table *t)
                                                           : "not told apart from";
     pnb__buf_printf(out,
                     "<p>Best: <b>%s</b>, %.2f. Of what learned nothing the best is <b>%s</b>, "
-                    "%.2f: the method is %s it.</p>\n",
+                    "%.2f: the best is %s it.</p>\n",
                     best->name, best->rho.value, control->name, control->rho.value, how);
+}
+
+/* Two digits behind the point, so that what is next to 0 is told as 0. */
+static double rounded(double x)
+{
+    return round(100 * x) / 100 + 0.0;
 }
 
 static void put_table(pnb__report *r, const method_table *t)
 {
     static const pnb__column columns[] = {{"method", "whose uncertainty"}, {"kind", "kind"},
                                           {"spearman", "\xCF\x81"},        {"spearman_low", "from"},
-                                          {"spearman_high", "to"},         {"r1", "R@1"}};
+                                          {"spearman_high", "to"},         {"r1", "R@1, %"}};
     static const char *const shown[] = {"method", "kind", "spearman", "r1", NULL};
     pnb__result_table(r->more, "known_methods", NULL, columns, PNB_COUNT(columns));
     for (size_t i = 0; i < t->n; i++) {
         const method_row *m = &t->items[i];
-        pnb__result_row(r->more, "%s %s %.2f %.2f %.2f %.3f", m->name, m->kind, m->rho.value,
-                        m->rho.low, m->rho.high, m->r1);
+        pnb__result_row(r->more, "%s %s %.2f %.2f %.2f %.1f", m->name, m->kind,
+                        rounded(m->rho.value), rounded(m->rho.low), rounded(m->rho.high),
+                        100 * m->r1);
     }
     r->page.shown = r->more;
     pnb__page_section(
@@ -203,8 +210,9 @@ static void put_table(pnb__report *r, const method_table *t)
         "Of every caption it is known how many pictures it fits: the log of that is what a caption "
         "leaves open. \xCF\x81 is the rank correlation of uncertainty with it (1 is best, 0 says "
         "nothing, below 0 is the wrong way round), with 95% intervals over resampled pictures with "
-        "their captions; R@1 is the share of captions that find a right picture first. Controls "
-        "learned nothing: a method that is not above the best of them has shown nothing here.");
+        "their captions; R@1 is the share of captions that find a right picture first. Methods "
+        "learned from frozen rows of a plainly trained model; controls learned nothing, and a "
+        "method that is not above the best of them has shown nothing here.");
     put_words(r, t);
     pnb__page_table(&r->page, "known_methods", shown);
 }
