@@ -35,8 +35,8 @@ install(FILES ${CMAKE_BINARY_DIR}/penumbra.pc DESTINATION ${CMAKE_INSTALL_LIBDIR
 install(FILES ${CMAKE_BINARY_DIR}/penumbra-config.cmake
         ${CMAKE_BINARY_DIR}/penumbra-config-version.cmake DESTINATION ${package_dir})
 
-# Manual pages and completion, written by the program from its option tables: penumbra(1), one page
-# a command (docs/commands names them), and a script for each of three shells. Not in instrumented
+# Manual pages, completion and recipes, written by the program from its tables: penumbra(1), one page
+# a command (docs/commands names them), a script for each of three shells, a file a recipe of train. Not in instrumented
 # builds, nor when the program cannot run here.
 if(TARGET penumbra AND NOT CMAKE_CROSSCOMPILING AND NOT (PNB_SANITIZE OR PNB_TSAN OR PNB_FUZZ))
     file(GLOB pages CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/docs/commands/*.md)
@@ -54,6 +54,7 @@ if(TARGET penumbra AND NOT CMAKE_CROSSCOMPILING AND NOT (PNB_SANITIZE OR PNB_TSA
         VERBATIM)
     add_custom_target(manuals ALL DEPENDS ${share}/stamp)
     install(DIRECTORY ${share}/man1 DESTINATION ${CMAKE_INSTALL_MANDIR})
+    install(DIRECTORY ${share}/recipes DESTINATION ${CMAKE_INSTALL_DATADIR}/penumbra)
     install(FILES ${share}/penumbra.bash RENAME penumbra
             DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
     install(FILES ${share}/_penumbra DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)

@@ -1,4 +1,4 @@
-# Writes OUT/man1/*.1 and the completion scripts with PROGRAM, for COMMANDS.
+# Writes OUT/man1/*.1, OUT/recipes/*.conf and the completion scripts with PROGRAM, for COMMANDS.
 function(write_out path)
     execute_process(COMMAND ${PROGRAM} ${ARGN} OUTPUT_FILE ${path} RESULT_VARIABLE result)
     if(NOT result EQUAL 0)
@@ -7,7 +7,7 @@ function(write_out path)
 endfunction()
 
 file(REMOVE_RECURSE ${OUT})
-file(MAKE_DIRECTORY ${OUT}/man1)
+file(MAKE_DIRECTORY ${OUT}/man1 ${OUT}/recipes)
 write_out(${OUT}/man1/penumbra.1 manual --roff)
 foreach(command IN LISTS COMMANDS)
     write_out(${OUT}/man1/penumbra-${command}.1 manual --roff ${command})
@@ -15,4 +15,7 @@ endforeach()
 write_out(${OUT}/penumbra.bash completion bash)
 write_out(${OUT}/_penumbra completion zsh)
 write_out(${OUT}/penumbra.fish completion fish)
+foreach(recipe prolip-pretrain prolip-from-siglip longprolip finetune-coco small)
+    write_out(${OUT}/recipes/${recipe}.conf train --recipe ${recipe} --show)
+endforeach()
 file(TOUCH ${OUT}/stamp)

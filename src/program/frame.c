@@ -77,6 +77,20 @@ static bool asks_for_help(int n, char *const *words)
     return false;
 }
 
+/* Those of the command in front of those set beforehand, allocated. */
+static pnb_status join_presets(const pnb__preset *own, size_t n_own, const pnb__settings *before,
+                               pnb__preset **out, pnb_error *err)
+{
+    pnb_status status = PNB_ALLOC(*out, n_own + before->n + 1, err);
+    if (status != PNB_OK)
+        return status;
+    if (n_own > 0)
+        memcpy(*out, own, n_own * sizeof *own);
+    if (before->n > 0)
+        memcpy(*out + n_own, before->items, before->n * sizeof *own);
+    return PNB_OK;
+}
+
 /* Reads the words; twice where the command has defaults, which the first reading may choose. */
 static pnb_status read_words(pnb__app *app, const pnb__command *command,
                              const pnb__opt_set sets[N_SETS], const pnb__settings *before, int n,
@@ -84,11 +98,18 @@ static pnb_status read_words(pnb__app *app, const pnb__command *command,
 {
     pnb_status status = PNB_OK;
     for (int times = command->defaults != NULL ? 2 : 1; times > 0 && status == PNB_OK; times--) {
+        pnb__preset *presets = NULL;
+        size_t n_own = 0;
+        bool may_choose = command->presets != NULL && times == 1; /* by the first reading */
+        const pnb__preset *own = may_choose ? command->presets(sets[0].args, &n_own) : NULL;
         pnb__options_free(sets, N_SETS);
         if (command->defaults != NULL)
             command->defaults(sets[0].args);
-        status =
-            pnb__options_parse_over(sets, N_SETS, before->items, before->n, n, words, &app->err);
+        status = join_presets(own, n_own, before, &presets, &app->err);
+        if (status == PNB_OK)
+            status = pnb__options_parse_over(sets, N_SETS, presets, n_own + before->n, n, words,
+                                             &app->err);
+        pnb__free(presets);
     }
     if (status == PNB_ARG)
         app->usage = true;

@@ -103,6 +103,9 @@ typedef struct pnb__command {
      * once more, with what they said in it, before they are read for good: one option may choose
      * the defaults of others. NULL: what is not given is unset. */
     void (*defaults)(void *args);
+    /* With `defaults`: presets that are weaker than all others, by what the first reading chose.
+     * Not freed. NULL: none. */
+    const pnb__preset *(*presets)(const void *args, size_t *n);
     /* What it finds goes into `r`, which is printed behind it; nothing is, where it stays empty. */
     pnb_status (*run)(struct pnb__app *app, void *args, struct pnb__result *r);
 } pnb__command;

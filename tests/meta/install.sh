@@ -54,6 +54,9 @@ if [ -e "$PNB_RELEASE_DIR/penumbra" ]; then
         name=penumbra-$(basename "$page" .md).1
         [ -s "$man/$name" ] || bad "no manual page $name was installed"
     done
+    for recipe in prolip-pretrain prolip-from-siglip longprolip finetune-coco small; do
+        [ -s "$prefix/share/penumbra/recipes/$recipe.conf" ] || bad "recipe $recipe is not installed"
+    done
     for script in bash-completion/completions/penumbra zsh/site-functions/_penumbra \
         fish/vendor_completions.d/penumbra.fish; do
         [ -s "$prefix/share/$script" ] || bad "no completion $script was installed"

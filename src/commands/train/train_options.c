@@ -8,6 +8,7 @@
 #include "commands/commands.h"
 #include "commands/common/model_path.h"
 #include "commands/common/option_rows.h"
+#include "commands/train/train_recipes.h"
 #include "commands/train/train_run.h"
 #include "commands/train/train_words.h"
 
@@ -20,7 +21,7 @@ struct train_args {
     double inclusion_alpha_occ; /* one weight for both masked terms */
     int64_t zeroshot_frequency;
     pnb__text_list aug_cfg, milestones;
-    bool freeze_bn_stats, freeze_layer_norm;
+    bool show, freeze_bn_stats, freeze_layer_norm;
     bool prolip, adamp, local_loss, gather_with_grad;
 };
 
@@ -130,10 +131,12 @@ static const pnb__option options[] = {
         "What is trained: losses, their weights and the model they are for",
         .names = PNB_NAMES(PNB_OBJECTIVE_LIST), .fallback = "prolip", .group = "Objective"),
     PNB__ROW_CHOICE(
-        "recipe", AT(recipe), "NAME", "small|published",
+        "recipe", AT(recipe), "NAME",
+        "small|published|prolip-pretrain|prolip-from-siglip|longprolip|finetune-coco",
         "Defaults of everything not given here: small fits minutes on a CPU, published is the "
-        "paper's",
+        "objective's paper's; the others are whole trainings, which --show prints",
         .fallback = "small"),
+    PNB__ROW_FLAG("show", AT(show), "Print the recipe, with the source of each value, and end"),
     PNB__ROW_FLAG("prolip", AT(prolip),
                   "Accepted for compatibility: the ProLIP objective is the default"),
     PNB__ROW_REAL("ppcl-lambda", AT(job.loss.weight[PNB_LOSS_PPCL]), "W",
@@ -363,7 +366,7 @@ static const pnb__option options[] = {
 
 static pnb_train_opts recipe_of(const struct train_args *a)
 {
-    bool published = a->recipe != NULL && strcmp(a->recipe, "published") == 0;
+    bool published = a->recipe != NULL && strcmp(a->recipe, "small") != 0;
     return pnb_train_opts_of(a->objective, published);
 }
 
@@ -378,6 +381,28 @@ static void defaults(void *args)
     a->job.save_frequency = -1;
     a->job.batch_size = 0;
     a->job.save_most_recent = false;
+}
+
+/* The rows of a named recipe; small's are what every run has anyway. */
+static const pnb__preset *recipe_rows(const void *args, size_t *n)
+{
+    const struct train_args *a = args;
+    const pnb__train_recipe *r = pnb__train_recipe_find(a->recipe);
+    if (r == NULL || strcmp(r->name, "small") == 0)
+        return NULL;
+    *n = r->n_rows;
+    return r->rows;
+}
+
+static pnb_status show_recipe(pnb__app *app, const char *name)
+{
+    const pnb__train_recipe *r = pnb__train_recipe_find(name);
+    if (r == NULL)
+        return pnb__usage(app,
+                          "--recipe %s goes by the objective and has no rows of its own; "
+                          "prolip-pretrain has those of ProLIP",
+                          name);
+    return pnb__train_recipe_show(r, app->out, &app->err);
 }
 
 static pnb_status fill_data(pnb__app *app, struct train_args *a)
@@ -483,6 +508,8 @@ static pnb_status run(pnb__app *app, void *args, pnb__result *r)
     pnb_train_opts *o = &a->job;
     char *model = NULL;
     pnb_status status;
+    if (a->show)
+        return show_recipe(app, a->recipe);
     if (a->adamp && o->optim.kind != PNB_OPTIM_ADAMP && o->optim.kind != PNB_N_OPTIM_KINDS)
         return pnb__usage(app, "--adamp and --opt %s contradict each other",
                           pnb_optim_name(o->optim.kind));
@@ -517,6 +544,11 @@ const pnb__command pnb__cmd_train = {
         "new model reads a caption's log-variance from its projected mean, as released models do: "
         "[UNC], which --override '{\"text_uncertainty_source\":\"unc_token\"}' asks for, did not "
         "learn the order of general and exact captions in short trainings.\n\n"
+        "Named recipes stand on the published one and below the config file, the environment and "
+        "the command line: --recipe prolip-pretrain is ProLIP on DataComp 1B, prolip-from-siglip "
+        "its start from SigLIP, longprolip goes on with captions of 256 tokens, finetune-coco with "
+        "COCO's. --show prints one with the source of every value and what of it was tried; the "
+        "same files are installed under share/penumbra/recipes.\n\n"
         "results.jsonl has one object a line. Of kind \"train\" every so many steps: step, epoch, "
         "samples, loss (total), one field for each weighted term (ppcl, inclusion, ...), lr, "
         "logit_scale, logit_bias, grad_norm, data_s and batch_s (seconds), samples_per_s, "
@@ -534,6 +566,8 @@ const pnb__command pnb__cmd_train = {
     .examples =
         "penumbra train --train-data shapes/train --val-data shapes/val --name first --epochs 20\n"
         "penumbra train --train-data 'set/{00000..00099}.tar' --model ViT-B-16 --recipe published\n"
+        "penumbra train --recipe finetune-coco --show\n"
         "penumbra train --train-data shapes/train --name first --resume latest",
     .defaults = defaults,
+    .presets = recipe_rows,
     PNB__RUNS(options, struct train_args, run)};

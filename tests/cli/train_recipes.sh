@@ -1,0 +1,57 @@
+#!/bin/bash
+# train --recipe NAME: each is shown as a config file that train reads, runs with a tiny model, is
+# weaker than the command line, and what is installed is what is shown.
+source "$(dirname "$0")/common/lib.sh"
+want 0 data shapes --out s --n 120 -q
+tiny='{"embed_dim": 16, "vision_cfg": {"width": 16, "head_width": 8, "image_size": 16, "layers": 2}, "text_cfg": {"width": 16, "heads": 2, "layers": 2}}'
+want 0 train --train-data s/train --logs l --name start --workers 0 --batch-size 8 --override "$tiny" --max-steps 1 -q
+less=(--pretrained l/start/checkpoints/latest --train-data s/train --logs l --workers 0 --batch-size 8 --accum-freq 2
+    --max-steps 2 --force-context-length 24 --force-resize-pos-emb -q)
+
+for name in prolip-pretrain prolip-from-siglip longprolip finetune-coco; do
+    want 0 train --recipe $name --show
+    prints "# source  "
+    prints "# tried  "
+    cp out $name.conf
+    want 0 train --recipe $name --name $name "${less[@]}"
+    # the same rows by way of a config file, over the published recipe
+    PENUMBRA_CONFIG=$name.conf want 0 train --recipe published --name "file-$name" "${less[@]}"
+    check "$name: shown and taken are the same" python3 - $name <<'PY'
+import sys
+name = sys.argv[1]
+read = lambda run: {k: v for k, v in (l.rstrip("\n").split(": ", 1) for l in open(f"l/{run}/params.txt")) if k != "name"}
+one, two = read(name), read("file-" + name)
+assert one == two, {k: (one[k], two.get(k)) for k in one if one[k] != two.get(k)}
+rows = [l.split(" = ") for l in open(name + ".conf").read().split("[train]\n")[1].splitlines() if not l.startswith("#")]
+assert len(rows) >= 12
+assert float(one["lr"]) == float(dict(rows)["lr"])
+assert one["batch_size"] == "8" and one["max_steps"] == "2", "the command line is stronger"
+PY
+done
+check "rows of each reach the run" python3 - <<'PY'
+read = lambda run: dict(l.rstrip("\n").split(": ", 1) for l in open(f"l/{run}/params.txt"))
+assert float(read("finetune-coco")["ema_decay"]) == 0.999 and float(read("finetune-coco")["layer_lr_decay"]) == 0.7
+assert float(read("prolip-from-siglip")["head_lr_ratio"]) == 10
+assert float(read("prolip-pretrain")["inclusion_eps"]) == -20 and float(read("longprolip")["inclusion_eps"]) == -100
+PY
+
+# small is what a run without a recipe has
+want 0 train --recipe small --show
+cp out small.conf
+run=(train --train-data s/train --logs l --workers 0 --override "$tiny" --max-steps 1 --batch-size 16 -q)
+want 0 "${run[@]}" --name plain
+sed -i '/^batch-size/d' small.conf
+PENUMBRA_CONFIG=small.conf want 0 "${run[@]}" --name by-file
+check "small says what the defaults are" diff <(grep -v '^name:' l/plain/params.txt) <(grep -v '^name:' l/by-file/params.txt)
+
+want 2 train --recipe published --show
+says "has no rows of its own"
+want 2 train --recipe other --show
+says "prolip-pretrain"
+if [ -d "$(dirname "$PENUMBRA")/share/recipes" ]; then
+    for file in "$(dirname "$PENUMBRA")"/share/recipes/*.conf; do
+        want 0 train --recipe "$(basename "$file" .conf)" --show
+        check "installed: $(basename "$file")" diff out "$file"
+    done
+fi
+finish
