@@ -92,6 +92,21 @@ if(TARGET golden)
     endforeach()
 endif()
 
+# tests/browser: the page of `penumbra serve` in a browser, which tests/cli/serve_page.sh starts. The
+# pictures that it takes stay in tests/browser of the build.
+pkg_check_modules(CURL IMPORTED_TARGET libcurl)
+if(CURL_FOUND AND MICROHTTPD_FOUND)
+    add_executable(browser_page ${PROJECT_SOURCE_DIR}/tests/browser/page.c
+                   ${PROJECT_SOURCE_DIR}/tests/browser/driver.c)
+    target_include_directories(browser_page PRIVATE ${PROJECT_SOURCE_DIR})
+    target_link_libraries(browser_page PRIVATE ${PNB_UP_TO_io} PkgConfig::CURL)
+    set_target_properties(browser_page PROPERTIES
+                          RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests/browser)
+else()
+    message(STATUS "libcurl or libmicrohttpd missing: the test of the page (cli_serve_page) is left "
+                   "out")
+endif()
+
 # tests/cli/<name>.sh: PENUMBRA is the program, PNB_SOURCE_DIR the sources; exit 77 is a skip.
 file(GLOB cli_scripts CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/cli/*.sh)
 if(TARGET penumbra)
@@ -101,6 +116,11 @@ if(TARGET penumbra)
         set_property(TEST cli_${name} APPEND PROPERTY ENVIRONMENT
                      PENUMBRA=$<TARGET_FILE:penumbra> PNB_SOURCE_DIR=${PROJECT_SOURCE_DIR})
         set_tests_properties(cli_${name} PROPERTIES SKIP_RETURN_CODE 77)
+        if(name STREQUAL serve_page AND TARGET browser_page)
+            set_property(TEST cli_${name} APPEND PROPERTY ENVIRONMENT
+                         PNB_BROWSER_TEST=$<TARGET_FILE:browser_page>
+                         PNB_SHOTS=${CMAKE_BINARY_DIR}/tests/browser)
+        endif()
         # the longest begin first, so that none runs alone at the end
         if(name MATCHES "^(reproduce|bench|adapt_compare)")
             set_tests_properties(cli_${name} PROPERTIES COST 100)

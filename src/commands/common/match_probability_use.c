@@ -176,14 +176,15 @@ static pnb_status leave_aside(pnb__app *app, const pnb__match_probability *odds,
 }
 
 static void warn_of_rows(const pnb__app *app, const pnb__match_probability *odds,
-                         const pnb_embeddings *gallery)
+                         const pnb__match_probability_use *use)
 {
+    const pnb_embeddings *gallery = use->gallery;
     if (odds->fit.n_gallery != gallery->n)
         pnb__warn(app,
                   "%s was fitted on %zu rows, the set has %zu: the odds of a match are scaled by "
                   "their ratio",
                   odds->path, odds->fit.n_gallery, gallery->n);
-    else if (has_other_rows(&odds->fit, gallery))
+    else if (!use->gallery_is_sample && has_other_rows(&odds->fit, gallery))
         pnb__warn(app, "%s was fitted on other rows than the set has now: is it of an older set?",
                   odds->path);
 }
@@ -205,7 +206,7 @@ static pnb_status load_fit(pnb__app *app, const pnb__match_probability_use *use,
     }
     if (is_trusted)
         pnb__warn(app, "%s %s: it is used on your word", odds->path, why);
-    warn_of_rows(app, odds, use->gallery);
+    warn_of_rows(app, odds, use);
     return PNB_OK;
 }
 

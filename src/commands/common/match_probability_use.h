@@ -25,7 +25,8 @@ typedef struct pnb__match_probability_use {
     const pnb_embeddings *gallery, *queries;
     pnb_measure measure;
     const pnb_measure_opts *measure_opts;
-    bool match_is_told; /* a and b of match_prob were given, whatever the sets carry */
+    bool match_is_told;     /* a and b of match_prob were given, whatever the sets carry */
+    bool gallery_is_sample; /* of `gallery` one row is there, whatever its n */
 } pnb__match_probability_use;
 
 /* "x.safetensors" or "x.npy" -> "x.calibration.json"; free with pnb__free. ARG for another ending.

@@ -338,7 +338,8 @@ pnb_status pnb__search_run(pnb__app *app, const pnb__search_opts *opts, pnb__res
         run.queries,
         run.search.measure,
         &run.search.measure_opts,
-        .match_is_told = !isnan(opts->match.a) && !isnan(opts->match.b)};
+        .match_is_told = !isnan(opts->match.a) && !isnan(opts->match.b),
+        .gallery_is_sample = run.collection.store != NULL};
     PNB_TRY(pnb__match_probability_load(app, &use, &opts->limits, &run.odds));
     PNB_TRY(find_lists(&run));
     PNB_TRY(pnb__row_uncertainty(run.index, opts->uncertainty, &run.u, err));

@@ -55,8 +55,8 @@ pnb_status pnb__gallery_side_settle(pnb__gallery_side *s, pnb__app *app, const p
     PNB_TRY(pnb__measure_settle(&s->measure, s->measure, &view.rows, &gallery.rows, err));
     s->opts = pnb_search_opts_default().measure_opts;
     PNB_TRY(pnb__match_settle(app, &nothing, s->measure, &probe->info, &rows->info, &s->opts));
-    const pnb__match_probability_use use = {place->set_path, rows,     probe,
-                                            s->measure,      &s->opts, false};
+    const pnb__match_probability_use use = {place->set_path, rows,  probe,           s->measure,
+                                            &s->opts,        false, place->is_sample};
     PNB_TRY(pnb__match_probability_load(app, &use, &limits, &s->odds));
     s->is_there = true;
 done:

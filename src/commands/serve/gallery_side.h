@@ -19,6 +19,7 @@ typedef struct pnb__gallery_place {
     const char *name;        /* for messages */
     const char *set_path;    /* its calibration lies beside a set of this name */
     const char *calibration; /* a file in its place, "none", or NULL */
+    bool is_sample;          /* of the rows that are given one is there */
 } pnb__gallery_place;
 
 /* One row as the model makes them on that side, but for its numbers.  Errors  NOMEM */

@@ -57,7 +57,7 @@ static pnb_status index_ids(pnb__set_gallery *g, pnb_error *err)
 pnb_status pnb__set_gallery_open(pnb__set_gallery **out, pnb__app *app, const pnb_encoder *encoder,
                                  const char *path, const char *calibration)
 {
-    const pnb__gallery_place place = {path, path, calibration};
+    const pnb__gallery_place place = {path, path, calibration, false};
     pnb_error *err = &app->err;
     pnb_status status;
     pnb__set_gallery *g = pnb__alloc_zero(1, sizeof *g);

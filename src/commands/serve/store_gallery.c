@@ -53,7 +53,7 @@ static pnb_status open_sides(pnb__store_gallery *g, pnb__app *app, const pnb_enc
     pnb_error *err = &app->err;
     pnb_store_about about;
     char *set_path = pnb__path_join(path, "collection.safetensors");
-    const pnb__gallery_place place = {path, set_path, calibration};
+    const pnb__gallery_place place = {path, set_path, calibration, true};
     pnb_status status = set_path != NULL ? PNB_OK : pnb__fail_nomem(err, strlen(path));
     PNB_TRY(status);
     PNB_TRY(pnb_store_describe(g->store, &about, err));

@@ -157,7 +157,7 @@ function verdict(answer, n, hasOdds) {
   if (none) {
     lines.push(make("p", {}, make("strong", {}, "No good result")));
     lines.push(make("p", {}, n === 0 ? "Nothing was found in " + answer.collection + "."
-      : "The nearest of " + answer.collection + " matches with p = " + percent(answer.hits[0].p_match) + "."));
+      : "The nearest of " + answer.collection + " matches with p " + (answer.hits[0].p_match < 0.001 ? "below 0.1%." : "= " + percent(answer.hits[0].p_match) + ".")));
   }
   const words = queryWords(answer.query);
   if (words) lines.push(make("p", { class: "query-words" }, words));
@@ -213,7 +213,7 @@ function showPlane(plane, hits) {
       transform: `translate(${x(p[0])} ${y(p[1])}) rotate(${-e.angle * 180 / Math.PI})` }, make("title", {}, name)));
     svg.append(make("circle", { class: "dot" + kind, cx: x(p[0]), cy: y(p[1]), r: rank ? 3 : 5 }));
     if (!rank || rank <= 9) /* more would lie on each other */
-      svg.append(make("text", { x: x(p[0]) + 6, y: y(p[1]) - 6 }, rank ? String(rank) : "query"));
+      svg.append(make("text", x(p[0]) > 0.85 * W ? { x: x(p[0]) - 6, y: y(p[1]) - 6, "text-anchor": "end" } : { x: x(p[0]) + 6, y: y(p[1]) - 6 }, rank ? String(rank) : "query"));
   }
   box.replaceChildren(svg);
 }
