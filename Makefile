@@ -2,7 +2,7 @@
 #
 #   build    Release: the program at build/penumbra, the golden runner at build/tests/golden
 #   test     everything: three builds, all tests; the last line is "N passed, N failed"
-#   demo     builds a data set, trains, embeds, searches, writes a report (tools/demo)
+#   demo     builds a data set, trains, embeds, searches, writes a report, serves a page (tools/demo)
 #   bench    builds and runs the programs of bench/ (build/bench/)
 #   install  into PREFIX (default /usr/local; DESTDIR is honoured)
 #   tsan     the tests under ThreadSanitizer (Clang)

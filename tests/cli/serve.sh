@@ -24,6 +24,7 @@ assert metric("penumbra_requests_processing") == 0 and metric("penumbra_requests
 END
 asks "paths, methods, pages of other sites" <<'END'
 get("/../../etc/passwd", 404)
+assert get("/%ff%c3", 404)["error"]["message"].startswith("there is nothing at /??;")
 get("/v1/models?x=1")
 want(405, "DELETE", "/health", says="wants GET")
 assert ask("POST", "/health", "x")[1]["Allow"] == "GET"

@@ -38,8 +38,28 @@ static const char *type_of(int status)
     }
 }
 
-static void fail(pnb__http_reply *r, int status, const char *text)
+/* A message may quote bytes of the request, or end inside of a letter: JSON is UTF-8. */
+static void mend_utf8(const char *text, char *out, size_t size)
 {
+    size_t n_left = strlen(text), at = 0, n;
+    uint32_t letter;
+    for (; n_left > 0 && at + 4 < size; text += n, n_left -= n) {
+        n = pnb__utf8_decode(text, n_left, &letter);
+        if (n == 0) {
+            out[at++] = '?';
+            n = 1;
+            continue;
+        }
+        memcpy(out + at, text, n);
+        at += n;
+    }
+    out[at] = '\0';
+}
+
+static void fail(pnb__http_reply *r, int status, const char *said)
+{
+    char text[sizeof((pnb_error *)NULL)->text + 4];
+    mend_utf8(said, text, sizeof text);
     r->status = status;
     r->content_type = NULL;
     pnb__buf_reset(&r->body);

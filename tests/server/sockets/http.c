@@ -75,9 +75,27 @@ static void hosts_of_headers(void **state)
     assert_false(pnb__http_is_address("10.0.0.1.example"));
 }
 
+/* A path of any bytes, quoted and cut in the middle of a letter. */
+static void messages_are_utf8(void **state)
+{
+    pnb__http_reply r = {0};
+    json_t *reply = NULL;
+    (void)state;
+    pnb__http_fail(&r, 404, "nothing at %.5s", "/\xff\xfe\xc3\xa4");
+    assert_int_equal(pnb__json_load_bytes(&reply, r.body.data, r.body.size, "reply", NULL), PNB_OK);
+    assert_string_equal(
+        json_string_value(json_object_get(json_object_get(reply, "error"), "message")),
+        "nothing at /?\?\xc3\xa4");
+    json_decref(reply);
+    pnb__http_fail(&r, 404, "nothing at %.4s", "/\xff\xfe\xc3\xa4");
+    assert_non_null(strstr(r.body.data, "nothing at /?\?\?\""));
+    pnb__http_reply_reset(&r);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(errors_have_openais_form),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(messages_are_utf8),
+                                       cmocka_unit_test(errors_have_openais_form),
                                        cmocka_unit_test(hosts_of_headers)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
