@@ -223,6 +223,13 @@ const char *pnb_precision_name(pnb_precision precision); /* "fp32" */
 /* The precision of a word; *out untouched on failure.  Errors  NOT_FOUND (the text lists them) */
 pnb_status pnb_precision_parse(pnb_precision *out, const char *name, pnb_error *err);
 
+/* That promise as numbers: the least cosine of a mean, the largest relative change of a row's
+ * variance (infinite: none), the least rank correlation of uncertainties (-1: none). */
+typedef struct pnb_precision_promise {
+    double least_cosine, variance, rank;
+} pnb_precision_promise;
+pnb_precision_promise pnb_precision_get_promise(pnb_precision precision);
+
 /* Chooses the precision of encoding from now on; graphs with gradients stay in floats. The weights
  * are not changed and a model may be set back, but for INT8: that replaces them as
  * pnb_model_quantize does, with the most activation bits that are fast here, and is for good. A
@@ -232,6 +239,9 @@ pnb_status pnb_precision_parse(pnb_precision *out, const char *name, pnb_error *
  *         transformer blocks; weights in 8 bits; a model opened in doubles), NOMEM */
 pnb_status pnb_model_set_precision(pnb_model *model, pnb_precision precision, pnb_error *err);
 pnb_precision pnb_model_get_precision(const pnb_model *model);
+/* Are products in that precision floats' own here, to the bit? Of FP32_TILES without a tile unit.
+ */
+bool pnb_model_precision_is_floats(const pnb_model *model, pnb_precision precision);
 
 /* Where an encoder writes: the arrays of the tower's family (pnb_tower_info), each NULL where it is
  * not wanted. What a family has is said in penumbra/embeddings.h:

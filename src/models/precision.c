@@ -9,6 +9,8 @@
  * stay in floats. A rounding changes a factor by at most 2^-9 of itself, independently of the
  * others, so that a sum over k of them is off by about 2^-9 of its length and not of its largest
  * term; log-variances, whose differences matter, come out of heads in floats. */
+#include <math.h>
+
 #include "base/names.h"
 #include "models/model.h"
 #include "models/quantized_weights.h"
@@ -114,6 +116,26 @@ pnb_status pnb__model_train_in_bf16(pnb_model *m, pnb_error *err)
         p->trains_in_bf16 = pnb__quantized_is_small(p);
     }
     return status;
+}
+
+/* Held by tests/models/precision.c. */
+pnb_precision_promise pnb_precision_get_promise(pnb_precision precision)
+{
+    static const pnb_precision_promise promises[] = {
+        [PNB_PRECISION_FP32] = {1, 0, 1},
+        [PNB_PRECISION_FP32_TILES] = {1 - 1e-10, 1e-5, 0.999},
+        [PNB_PRECISION_FP32_TILES_FAST] = {1 - 1e-9, 1e-5, 0.999},
+        [PNB_PRECISION_BF16] = {0.9999, 0.01, 0.999},
+        [PNB_PRECISION_INT8] = {0.9995, (double)INFINITY, -1}};
+    /* a number that is no precision promises what floats do: nothing passes for it */
+    return promises[(unsigned)precision < PNB_COUNT(promises) ? (unsigned)precision : 0];
+}
+
+/* Parts are not used where they gain nothing. */
+bool pnb_model_precision_is_floats(const pnb_model *m, pnb_precision precision)
+{
+    return precision == PNB_PRECISION_FP32 ||
+           (parts_of(precision) > 1 && !m->weights.kernels.parts_gain);
 }
 
 pnb_precision pnb_model_get_precision(const pnb_model *m)

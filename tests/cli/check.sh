@@ -57,6 +57,32 @@ check "nothing is said beside the result" test ! -s err
 cp out on_cpu
 want 0 check model --device ref -t 1 -q
 check "the oracle finds the same" diff <(sed 's/[0-9.]*$//' on_cpu) <(sed 's/[0-9.]*$//' out)
+# inputs of one's own in every precision, on tiles where they are and where they are not
+want 0 check model --images shapes/val --texts shapes/val/captions.jsonl --json -q
+check "every precision of both sides, its time and its promise" python3 - <<'PY'
+import json
+r = json.load(open("out"))
+for side in ("images", "texts"):
+    rows = [w for w in r["ways"] if w["side"] == side]
+    assert [w["way"] for w in rows] == ["precision " + p for p in (
+        "fp32", "fp32-tiles", "fp32-tiles-fast", "bf16", "int8")], rows
+    assert all(w["seconds"] > 0 for w in rows), rows
+    assert rows[3]["least_cosine"] > 0.9999 and 0 < rows[3]["variance_change"] < 0.01, rows
+assert any(f["part"] == "precision" for f in r["findings"])
+PY
+PENUMBRA_CPU=emulated want 0 check model --texts shapes/val/captions.jsonl --json -q
+check "tiles of plain C keep what fp32-tiles promises, and are not fp32" python3 - <<'PY'
+import json
+tiles = json.load(open("out"))["ways"][1]
+assert tiles["promise"] == "held" and tiles["variance_change"] < 1e-5, tiles
+PY
+printf 'title\tcaption\na star\ta ring\n' >captions.tsv
+want 0 check model --texts captions.tsv --csv-caption-key caption --json -q
+prints '"side": "texts"'
+want 1 check model --texts captions.tsv --csv-caption-key wrong
+says "wrong"
+want 1 check model --images nowhere
+says "nowhere"
 mv model/preprocessor_config.json aside.json
 want 0 check model
 prints "does not say how pictures are prepared; assumed"

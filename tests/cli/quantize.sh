@@ -23,11 +23,15 @@ prints '"top1_agreement"'
 check "every way to embed both sides, with its time; bf16 is nearer to floats than bytes" python3 - <<'PY'
 import json
 rows = json.load(open("out"))["ways"]
-assert len(rows) == 6, rows
+assert len(rows) == 10, rows
 for side in ("images", "texts"):
-    floats, halves, small = [r for r in rows if r["side"] == side]
-    assert [r["way"] for r in (floats, halves, small)] == \
-        ["precision fp32", "precision bf16", "int8, activations in 7 bits"], rows
+    of_side = [r for r in rows if r["side"] == side]
+    assert [r["way"] for r in of_side] == \
+        ["precision fp32", "precision fp32-tiles", "precision fp32-tiles-fast", "precision bf16",
+         "int8, activations in 7 bits"], rows
+    floats, tiles, fast, halves, small = of_side
+    assert tiles["promise"] in ("is fp32 here", "held") and fast["least_cosine"] > 1 - 1e-9, rows
+    assert floats["promise"] == "-" and halves["promise"] == "held", rows
     assert floats["mean_cosine"] == 1 and 1 > halves["mean_cosine"] > small["mean_cosine"], rows
     assert halves["mean_cosine"] > 0.9999 and all(r["seconds"] > 0 for r in (floats, halves, small))
 PY

@@ -12,11 +12,11 @@
 
 #include "base/base.h"
 #include "commands/common/model_path.h"
+#include "commands/common/product_rate.h"
 #include "eval/sorted.h"
-#include "kernels/kernels.h"
 #include "models/model.h"
 
-enum { MAX_REPEATS = 10000, GEMM_SIZE = 1536 };
+enum { MAX_REPEATS = 10000 };
 
 /* ---- times ---- */
 
@@ -56,40 +56,11 @@ pnb_status pnb__bench_measure(pnb__app *app, const pnb__bench_opts *o, pnb__benc
 
 double pnb__bench_sgemm(const pnb_ctx *ctx, pnb_isa isa, double seconds)
 {
-    size_t n = GEMM_SIZE, bytes = n * n * sizeof(float);
+    double rate = NAN;
     pnb_ctx with = *ctx;
-    pnb__kernels k;
     with.isa = isa;
-    pnb__kernels_fill_host(&k, &with, PNB__F32);
-    void *a = NULL, *b = NULL, *c = NULL;
-    double best = NAN;
-    if (k.mem_alloc(ctx, &a, bytes, NULL) == PNB_OK &&
-        k.mem_alloc(ctx, &b, bytes, NULL) == PNB_OK &&
-        k.mem_alloc(ctx, &c, bytes, NULL) == PNB_OK) {
-        k.fill(ctx, n * n, 0.5, a);
-        k.fill(ctx, n * n, 0.25, b);
-        const pnb__gemm_args args = {.m = n,
-                                     .n = n,
-                                     .k = n,
-                                     .lda = n,
-                                     .ldb = n,
-                                     .ldc = n,
-                                     .n_batch = 1,
-                                     .alpha = 1,
-                                     .a = a,
-                                     .b = b,
-                                     .c = c,
-                                     .act = PNB__IDENTITY};
-        for (int i = 0; i < (seconds > 0 ? 5 : 1); i++) {
-            double start = pnb__now_s();
-            k.gemm(ctx, &args);
-            best = fmax(best, 2e-9 * (double)(n * n * n) / (pnb__now_s() - start));
-        }
-    }
-    k.mem_free(ctx, a, bytes);
-    k.mem_free(ctx, b, bytes);
-    k.mem_free(ctx, c, bytes);
-    return best;
+    pnb__product_rate(&with, PNB__PRODUCT_F32, seconds > 0 ? 5 : 1, &rate, NULL);
+    return rate;
 }
 
 double pnb__bench_peak_bytes(void)

@@ -278,6 +278,7 @@ static void run_checks(pnb__visit *v, pnb__result *r)
     pnb__check_forward(v);
     pnb__check_golden(v);
     pnb__check_published(v);
+    pnb__check_precisions(v, r);
 }
 
 static void examine(pnb__visit *v, pnb__result *r)
@@ -302,14 +303,14 @@ static void examine(pnb__visit *v, pnb__result *r)
         run_checks(v, r);
 }
 
-pnb_status pnb__check_model(pnb__app *app, const char *name, const char *photo,
+pnb_status pnb__check_model(pnb__app *app, const char *name, const pnb__check_inputs *inputs,
                             pnb__verdict *verdict, pnb__result *r)
 {
     char *dir = NULL;
     pnb_status status = pnb__model_path(app, name, &dir, &app->err);
     if (status != PNB_OK)
         return status;
-    pnb__visit v = {.app = app, .dir = dir, .photo = photo};
+    pnb__visit v = {.app = app, .dir = dir, .inputs = inputs};
     pnb__result_text(r, "path", "path", dir);
     examine(&v, r);
     report_findings(&v, r);

@@ -3,8 +3,16 @@
 #define PNB_COMMANDS_CHECK_CHECK_H
 
 #include "encode/encoder.h"
+#include "encode/inputs/inputs.h"
 #include "program/app.h"
 #include "program/result_end.h"
+
+/* What the model is shown beside what is built in; any may be NULL. */
+typedef struct pnb__check_inputs {
+    const char *photo;
+    const pnb__image_inputs *images; /* embedded in every precision */
+    const pnb__text_inputs *texts;
+} pnb__check_inputs;
 
 typedef struct pnb__verdict {
     size_t n_errors, n_warnings;
@@ -25,7 +33,8 @@ typedef struct pnb__finding {
 /* A visit: what was found so far. */
 typedef struct pnb__visit {
     pnb__app *app;
-    const char *dir, *photo;
+    const char *dir;
+    const pnb__check_inputs *inputs;
     pnb_encoder model; /* tokenizer NULL where none could be opened */
     pnb__finding *items;
     size_t n;
@@ -38,14 +47,16 @@ void pnb__finding_add(pnb__visit *v, pnb__finding_level level, const char *part,
 /* What a call of the library found fault with. */
 void pnb__finding_fault(pnb__visit *v, const char *part, const pnb_error *err);
 
-/* Fills r and *verdict. `photo` may be NULL. An unusable folder is a finding, not a failure.
+/* Fills r and *verdict. An unusable folder is a finding, not a failure.
  * Errors  those of finding the folder, NOMEM */
-pnb_status pnb__check_model(pnb__app *app, const char *name, const char *photo,
+pnb_status pnb__check_model(pnb__app *app, const char *name, const pnb__check_inputs *inputs,
                             pnb__verdict *verdict, pnb__result *r);
 
 /* The parts that run the model (check_run.c). */
 void pnb__check_forward(pnb__visit *v);
 void pnb__check_golden(pnb__visit *v);
 void pnb__check_published(pnb__visit *v);
+/* In every precision, with the table of them (check_precisions.c). The model is not what it was. */
+void pnb__check_precisions(pnb__visit *v, pnb__result *r);
 
 #endif

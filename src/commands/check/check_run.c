@@ -369,13 +369,13 @@ void pnb__check_published(pnb__visit *v)
     pnb_error err = PNB_ERROR_INIT;
     char *beside = pnb__path_join(v->dir, photo_name);
     v->no_memory = v->no_memory || beside == NULL;
-    const char *photo = v->photo != NULL ? v->photo : beside;
+    const char *photo = v->inputs->photo != NULL ? v->inputs->photo : beside;
     bool released = strcmp(v->model.weights_sha256, published_sha256) == 0;
     bool complete = v->model.tokenizer != NULL && v->model.preprocess.width > 0;
     if (released && complete && photo != NULL && pnb__path_is_file(photo)) {
         if (compare_published(v, photo, &err) != PNB_OK)
             pnb__finding_fault(v, "published", &err);
-    } else if (v->photo != NULL) {
+    } else if (v->inputs->photo != NULL) {
         pnb__finding_add(v, PNB__FINDING_WARNING, "published",
                          "--photo is compared only with the released weights of ProLIP ViT-B/16, "
                          "with their tokenizer");

@@ -77,11 +77,10 @@ const pnb__command pnb__cmd_quantize = {
         "Embeds a calibration set with the model and with its weights made small, and writes the "
         "small model when both agree within the limits; else it says which figure fell short and "
         "writes nothing. A few hundred pictures and captions of the kind the model will see are "
-        "enough. The figures are stored with the weights and shown by penumbra info; those of "
-        "`--precision bf16`, which needs no other model, and the time of each way stand beside "
-        "them. A small model is opened like any other; int8 ones cannot be trained. Only matrices "
-        "of transformer "
-        "blocks "
+        "enough. The figures are stored with the weights and shown by penumbra info. Beside them "
+        "stand every precision that embed --precision takes and that needs no other model, with "
+        "what it changes, its time, and whether its promise held on this set. A small model is "
+        "opened like any other; int8 ones cannot be trained. Only matrices of transformer blocks "
         "get smaller: a model without any, as PCME's ResNet and GRUs, is refused.",
     .examples =
         "penumbra quantize --model model --images photos/ --texts captions.txt --out small\n"
