@@ -9,6 +9,7 @@ pkg_check_modules(JPEG REQUIRED IMPORTED_TARGET libjpeg)
 pkg_check_modules(SPNG REQUIRED IMPORTED_TARGET spng)
 pkg_check_modules(WEBP REQUIRED IMPORTED_TARGET libwebp)
 pkg_check_modules(ZLIB REQUIRED IMPORTED_TARGET zlib)
+pkg_check_modules(ZSTD IMPORTED_TARGET libzstd>=1.4) # shards packed by it
 pkg_check_modules(UTF8PROC REQUIRED IMPORTED_TARGET libutf8proc)
 # Pictures beside JPEG, PNG, WebP and BMP; each is left out when its library is not there.
 pkg_check_modules(GIF IMPORTED_TARGET libgif)
@@ -67,6 +68,13 @@ target_link_libraries(pnb_media INTERFACE PkgConfig::JPEG PkgConfig::SPNG PkgCon
                       PkgConfig::ZLIB PkgConfig::UTF8PROC)
 
 set(PNB_PICTURE_LIBS "") # for a static link
+if(ZSTD_FOUND)
+    target_link_libraries(pnb_media INTERFACE PkgConfig::ZSTD)
+    target_compile_definitions(pnb_media INTERFACE PNB_HAVE_ZSTD)
+    string(APPEND PNB_PICTURE_LIBS " -lzstd")
+else()
+    message(STATUS "libzstd missing (libzstd-dev): built without shards packed by zstd")
+endif()
 if(GIF_FOUND)
     target_link_libraries(pnb_media INTERFACE PkgConfig::GIF)
     target_compile_definitions(pnb_media INTERFACE PNB_HAVE_GIF)

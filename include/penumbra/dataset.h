@@ -76,14 +76,15 @@ typedef struct pnb_dataset pnb_dataset;
  * A source is a path with brace globs "{00000..00012}" or "{a,b}" and the wildcards * ? [ ]. A
  * "#KEY=VALUE,..." behind a source says more: "split=train+restval,images=DIR" of a Karpathy json,
  * "captions=DIR,classes=FILE,omit=FILE" of a folder of pictures (docs/data.md). A
- * folder that holds *.tar files is read as those shards in name order, unless the kind is DIR. A
- * tar that ends early keeps the samples before the damage and is reported by
- * pnb_dataset_n_warnings. For SYNTHETIC the spec is not read and may be NULL. opts NULL: the
- * defaults. On failure *out is NULL.
- * Memory  O(samples) for names and positions; pictures and records stay on disk
- * Errors  NOT_FOUND (a source, or no sample at all), FORMAT (a table without its columns, a tar
- *         whose first header is none), UNSUPPORTED ("pipe:"), ARG (a file whose kind cannot be
- *         told, braces), IO, LIMIT, NOMEM */
+ * folder that holds *.tar files is read as those shards in name order, unless the kind is DIR.
+ * Shards may be packed (*.tar.gz, *.tgz, *.tar.zst, *.tzst): each is unpacked once, into a file
+ * without a name beside it. A tar that ends early keeps the samples before the damage, one of
+ * several of which nothing can be read is left out; both are reported by pnb_dataset_n_warnings.
+ * For SYNTHETIC the spec is not read and may be NULL. opts NULL: the defaults. On failure *out is
+ * NULL. Memory  O(samples) for names and positions; pictures and records stay on disk Errors
+ * NOT_FOUND (a source, or no sample at all), FORMAT (a table without its columns, a tar whose first
+ * header is none), UNSUPPORTED ("pipe:"), ARG (a file whose kind cannot be told, braces), IO,
+ * LIMIT, NOMEM */
 pnb_status pnb_dataset_open(pnb_dataset **out, const char *spec, const pnb_dataset_opts *opts,
                             pnb_error *err);
 void pnb_dataset_free(pnb_dataset *ds); /* NULL is fine */
@@ -95,6 +96,10 @@ pnb_dataset_kind pnb_dataset_get_kind(const pnb_dataset *ds);
 /* What opening left out or found damaged, one sentence each. */
 size_t pnb_dataset_n_warnings(const pnb_dataset *ds);
 const char *pnb_dataset_warning(const pnb_dataset *ds, size_t i); /* "" past the end */
+
+/* Shards left out because nothing of them could be read, or cut short by damage; each is named by a
+ * warning. One that is all there is fails opening instead. */
+size_t pnb_dataset_n_damaged(const pnb_dataset *ds);
 
 /* One sample. Everything is owned by the sample (or by the data set's file map) and valid until
  * pnb_sample_reset; start from `pnb_sample s = {0};`. */

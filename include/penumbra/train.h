@@ -258,7 +258,9 @@ typedef struct pnb_train_result {
     double loss[PNB_N_LOSS_TERMS], total; /* of the last step: the terms, weighted, and their sum */
     double seconds, samples_per_s;        /* of this process, opening not included */
     size_t graph_bytes;                   /* planned memory of a step: activations and gradients */
+    double data_s;                        /* of seconds, waiting for data */
     size_t n_skipped;                     /* samples that could not be read */
+    size_t n_damaged;                     /* shards left out or cut short by damage */
     size_t n_truncated;                   /* captions seen that were longer than the context */
     pnb_train_eval eval;                  /* the last one */
 } pnb_train_result;

@@ -254,6 +254,7 @@ static void fill_result(const pnb__trainer *t, const pnb__step_values *v)
     r->epoch = t->state.step / t->steps_per_epoch;
     r->total = v->total;
     r->seconds = seconds;
+    r->data_s += v->data_s;
     r->samples_per_s = samples * (double)(t->state.step - t->first_step) / PNB_MAX(seconds, 1e-9);
 }
 
@@ -293,6 +294,15 @@ static pnb_status run_steps(pnb__trainer *t, pnb_error *err)
             return status;
     }
     const pnb__objective *o = &t->objective;
+    if (t->state.step > t->first_step) {
+        const pnb__run_result *r = t->result;
+        pnb_status told = pnb__record_info(
+            t, err, "Waited %.1f of %.1f seconds for data (%.1f%%)%s", r->data_s, r->seconds,
+            100 * r->data_s / PNB_MAX(r->seconds, 1e-9),
+            r->data_s > 0.1 * r->seconds ? "; --workers sets how many threads read ahead" : "");
+        if (told != PNB_OK)
+            return told;
+    }
     pnb_status status = o->calls->conclude != NULL ? o->calls->conclude(o->self, t, err) : PNB_OK;
     if (is_last(t) && status == PNB_OK)
         return save_mean(t, err);

@@ -45,7 +45,7 @@ typedef struct pnb__run_result {
     char run_dir[1024], checkpoint_dir[1024], best_dir[1024]; /* as in pnb_train_result */
     int64_t step, n_steps, epoch;
     double total; /* of the last step */
-    double seconds, samples_per_s;
+    double seconds, data_s, samples_per_s;
     size_t graph_bytes;
 } pnb__run_result;
 

@@ -47,9 +47,11 @@ static void put_result(const pnb_train_result *t, pnb__result *r)
         pnb__result_real(r, pnb_loss_name((pnb_loss_term)i), NULL, t->loss[i], 6);
     pnb__result_end(r);
     pnb__result_real(r, "seconds", "seconds", t->seconds, 1);
+    pnb__result_real(r, "data_s", "of these waiting for data", t->data_s, 1);
     pnb__result_real(r, "samples_per_s", "pairs a second", t->samples_per_s, 1);
     pnb__result_int(r, "graph_bytes", "memory of a step in bytes", (int64_t)t->graph_bytes);
     pnb__result_int(r, "n_skipped", "unreadable samples", (int64_t)t->n_skipped);
+    pnb__result_int(r, "n_damaged", "damaged shards", (int64_t)t->n_damaged);
     if (!t->eval.done)
         return;
     pnb__result_begin(r, "eval", "validation");
@@ -77,7 +79,7 @@ pnb_status pnb__train_watched(pnb__app *app, pnb_train_opts *opts, pnb_train_res
     if (w.started)
         pnb__progress_finish(&w.progress, (size_t)w.step);
     if (status == PNB_OK || status == PNB_INTERRUPTED)
-        app->n_skipped += out->n_skipped;
+        app->n_skipped += out->n_skipped + out->n_damaged;
     return status;
 }
 

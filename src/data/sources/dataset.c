@@ -93,7 +93,7 @@ static pnb_status kind_of(const char *path, pnb_dataset_kind *kind, pnb_error *e
 {
     if (pnb__path_is_dir(path))
         *kind = PNB_DATASET_DIR;
-    else if (ends_with_any_case(path, ".tar"))
+    else if (pnb__is_shard_name(path))
         *kind = PNB_DATASET_TAR;
     else if (ends_with_any_case(path, ".csv") || ends_with_any_case(path, ".tsv"))
         *kind = PNB_DATASET_CSV;
@@ -114,6 +114,31 @@ static pnb_status kind_of(const char *path, pnb_dataset_kind *kind, pnb_error *e
     return PNB_OK;
 }
 
+/* x.tar, also packed: x.tar.gz, x.tgz, x.tar.zst, x.tzst. */
+bool pnb__is_shard_name(const char *path)
+{
+    static const char *const endings[] = {".tar", ".tar.gz", ".tgz", ".tar.zst", ".tzst"};
+    for (size_t i = 0; i < PNB_COUNT(endings); i++)
+        if (ends_with_any_case(path, endings[i]))
+            return true;
+    return false;
+}
+
+/* One damaged shard of many is left out and named; where it is all there is, nothing is left and
+ * opening fails with the same words. What was added of it before the damage was found stays. */
+static pnb_status scan_shard(pnb_dataset *ds, const char *path, pnb_error *err)
+{
+    pnb_error damage = PNB_ERROR_INIT;
+    pnb_status status = pnb__scan_tar(ds, path, &damage);
+    if (status == PNB_OK)
+        return PNB_OK;
+    if (status == PNB_FORMAT && ds->n_shards_wanted > 1) {
+        ds->n_shards_broken++;
+        return pnb__dataset_warn(ds, err, "%s; the shard is left out", damage.text);
+    }
+    return pnb__fail(err, status, "%s", damage.text);
+}
+
 /* A folder that holds shards is those shards; any other one is a folder of pictures. */
 static pnb_status scan_folder(pnb_dataset *ds, const pnb__spec_settings *s, pnb_error *err)
 {
@@ -122,11 +147,13 @@ static pnb_status scan_folder(pnb_dataset *ds, const pnb__spec_settings *s, pnb_
     size_t n_shards = 0;
     pnb_status status = PNB_OK;
     PNB_TRY(pnb__list_dir(&names, path, err));
+    for (size_t i = 0; i < names.n; i++)
+        ds->n_shards_wanted += pnb__is_shard_name(names.items[i]);
     for (size_t i = 0; i < names.n && ds->opts.kind != PNB_DATASET_DIR; i++) {
-        if (!pnb__ends_with(names.items[i], ".tar"))
+        if (!pnb__is_shard_name(names.items[i]))
             continue;
         char *shard = pnb__path_join(path, names.items[i]);
-        status = shard ? pnb__scan_tar(ds, shard, err) : pnb__fail_nomem(err, strlen(path));
+        status = shard ? scan_shard(ds, shard, err) : pnb__fail_nomem(err, strlen(path));
         pnb__free(shard);
         if (status != PNB_OK)
             goto done;
@@ -155,7 +182,7 @@ static pnb_status scan_source(pnb_dataset *ds, const pnb__spec_settings *s, pnb_
         return status;
     switch (kind) {
     case PNB_DATASET_TAR:
-        return pnb__scan_tar(ds, path, err);
+        return scan_shard(ds, path, err);
     case PNB_DATASET_CSV:
         return pnb__scan_csv(ds, path, err);
     case PNB_DATASET_JSONL:
@@ -224,6 +251,7 @@ pnb_status pnb_dataset_open(pnb_dataset **out, const char *spec, const pnb_datas
         goto done;
     }
     PNB_TRY(pnb__spec_expand(&paths, spec, err));
+    ds->n_shards_wanted = paths.n;
     for (size_t i = 0; i < paths.n; i++)
         PNB_TRY(scan_path(ds, paths.items[i], err));
     PNB_TRY(pnb__classes_finish(ds, err));
@@ -285,6 +313,11 @@ pnb_dataset_kind pnb_dataset_get_kind(const pnb_dataset *ds)
 size_t pnb_dataset_n_warnings(const pnb_dataset *ds)
 {
     return ds->n_warnings;
+}
+
+size_t pnb_dataset_n_damaged(const pnb_dataset *ds)
+{
+    return ds->n_shards_broken;
 }
 
 const char *pnb_dataset_warning(const pnb_dataset *ds, size_t i)

@@ -51,11 +51,15 @@ struct pnb_dataset {
     pnb__buf texts;
     char **warnings;
     size_t n_warnings;
+    size_t
+        n_shards_wanted; /* sources and shards of folders: one broken one of several is left out */
+    size_t n_shards_broken;
     char **classes; /* names by number; NULL when there are none */
     size_t n_classes;
 };
 
 /* ---- dataset.c ---- */
+bool pnb__is_shard_name(const char *path);
 pnb_status pnb__dataset_add_source(pnb_dataset *ds, pnb_dataset_kind kind, const char *path,
                                    pnb_error *err);
 /* The entry's `source` is set to the newest one. */

@@ -172,8 +172,10 @@ pnb_status pnb__scan_tar(pnb_dataset *ds, const char *path, pnb_error *err)
             break;
         PNB_TRY(add_member(ds, &g, &m, err));
     }
-    if (status == PNB_FORMAT && n_members > 0) /* keep what came before the damage */
+    if (status == PNB_FORMAT && n_members > 0) { /* keep what came before the damage */
+        ds->n_shards_broken++;
         status = pnb__dataset_warn(ds, err, "%s; the samples before it are used", damage.text);
+    }
     if (status != PNB_OK) {
         status = pnb__fail(err, status, "%s", damage.text);
         goto done;

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "io/unpack.h"
+
 enum { BLOCK = 512 };
 
 /* Offsets and widths of the header's fields. */
@@ -24,6 +26,7 @@ enum {
     PREFIX_SIZE = 155
 };
 
+#define MAX_UNPACKED ((uint64_t)1 << 40) /* of a packed archive: a terabyte */
 #define MAX_NAME_BYTES ((uint64_t)64 * 1024)
 #define MAX_PAX_BYTES ((uint64_t)1024 * 1024)
 
@@ -56,7 +59,10 @@ pnb_status pnb__tar_open(pnb__tar *t, const char *path, pnb_error *err)
     pnb_status status = pnb__map_open(&map, path, err);
     if (status != PNB_OK)
         return status;
-    status = pnb__tar_open_bytes(t, map.data, map.size, path, err);
+    if (pnb__is_packed(map.data, map.size))
+        status = pnb__unpack_map(&map, path, MAX_UNPACKED, err);
+    if (status == PNB_OK)
+        status = pnb__tar_open_bytes(t, map.data, map.size, path, err);
     t->map = map;
     if (status != PNB_OK)
         pnb__tar_close(t);

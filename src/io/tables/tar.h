@@ -23,8 +23,10 @@ typedef struct pnb__tar {
     char *where; /* starts error texts */
 } pnb__tar;
 
-/* Maps an archive: ustar, pax (path, size) and GNU (long names, base-256 sizes). On failure the
- * reader is closed. Errors  NOT_FOUND, IO, UNSUPPORTED (compressed), NOMEM */
+/* Maps an archive: ustar, pax (path, size) and GNU (long names, base-256 sizes). One packed by gzip
+ * or zstd is unpacked first (io/unpack.h), and positions are those of the unpacked one. On failure
+ * the reader is closed. Errors  NOT_FOUND, IO, FORMAT, LIMIT, UNSUPPORTED (bzip2; zstd in a build
+ * without it), NOMEM */
 pnb_status pnb__tar_open(pnb__tar *t, const char *path, pnb_error *err);
 /* The same on borrowed bytes. */
 pnb_status pnb__tar_open_bytes(pnb__tar *t, const void *bytes, size_t n, const char *where,

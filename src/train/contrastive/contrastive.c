@@ -404,6 +404,7 @@ static pnb_status updated(void *self, pnb__step_values *out, pnb_error *err)
     pnb__figures_add(&out->state, "logit_bias", NULL, b);
     memcpy(c->result->loss, c->term, sizeof c->result->loss);
     c->result->n_skipped = pnb_loader_n_skipped(c->loader);
+    c->result->n_damaged = pnb_dataset_n_damaged(c->train);
     return PNB_OK;
 }
 
@@ -508,6 +509,7 @@ static void fill_result(pnb_train_result *out, const pnb__run_result *r)
     out->epoch = r->epoch;
     out->total = r->total;
     out->seconds = r->seconds;
+    out->data_s = r->data_s;
     out->samples_per_s = r->samples_per_s;
     out->graph_bytes = r->graph_bytes;
 }
