@@ -62,6 +62,7 @@ walk traverse --images i.safetensors --texts t.safetensors -m model
 walk quantize -m model --out small --images shapes/val --texts shapes/val/captions.jsonl \
     --min-cosine 0 --min-rank -1 --min-top1 0
 walk convert model --to prolip --out converted
+walk average model converted --out mean
 walk probe -m model --images shapes/val --texts shapes/val/captions.jsonl
 walk explain -m model --text 'a red star' --images photos
 walk init --config tiny --override "$small_config" --tokenizer tok.json --out m2
