@@ -1,5 +1,5 @@
-/* Packed files unpacked behind a map: members and frames behind each other, padding, damage, limits,
- * folders that cannot be written, and memory that runs out. */
+/* Packed files unpacked behind a map: members and frames behind each other, padding, damage,
+ * limits, folders that cannot be written, and memory that runs out. */
 #include "io/unpack.h"
 
 #include <sys/stat.h>
