@@ -294,6 +294,9 @@ static pnb_status run_steps(pnb__trainer *t, pnb_error *err)
             return status;
     }
     const pnb__objective *o = &t->objective;
+    /* Threads that read ahead are the user's to choose, and rates alone do not tell that they lack:
+     * a trainer that waits computes as fast as ever in between. A tenth is where another thread
+     * would show. */
     if (t->state.step > t->first_step) {
         const pnb__run_result *r = t->result;
         pnb_status told = pnb__record_info(

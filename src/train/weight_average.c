@@ -96,6 +96,8 @@ void pnb__weight_average_step(pnb__weight_average *a, int64_t step)
     if (a->is_applied || since < 0 || since % a->opts.every != 0)
         return;
     double n = (double)a->n_models, d = a->opts.decay;
+    /* the first of equal shares replaces the copy made at creation, a moving mean goes on from it
+     */
     double keep = d > 0 ? d : n / (n + 1), share = d > 0 ? 1 - d : 1 / (n + 1);
     for (size_t i = 0; i < a->n; i++)
         if (a->is_averaged[i])

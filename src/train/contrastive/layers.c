@@ -13,6 +13,9 @@
 
 static const char blocks[] = ".resblocks.";
 
+/* Names of the towers' own arrays, as models/keys has them for all layouts; a family without blocks
+ * has other ones, and is told by that. */
+
 /* Whether one of the words begins what follows the name of the tower. */
 static bool begins_with_one(const char *name, const char *const *words, size_t n)
 {
