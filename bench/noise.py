@@ -119,8 +119,10 @@ def clean_samples(source, to):
 
 def retrieve(folder, name, model, data, o):
     """R@1, R@10 of both directions on the clean test split, with the interval of the second."""
-    sets = {side: embed(folder, name + ".test", model, os.path.join(data, "test"), side)
-            for side in ("images", "texts")}
+    test = os.path.join(data, "test")
+    sets = {"images": embed(folder, name + ".test", model, test, "images"),
+            "texts": embed(folder, name + ".test", model, os.path.join(test, "captions.jsonl"),
+                           "texts")}
     r = penumbra("eval", "retrieval", "--images", sets["images"], "--texts", sets["texts"],
                  "--truth", os.path.join(data, "truth", "test.pairs"), "--level", o.level,
                  "--json").json()
