@@ -19,8 +19,9 @@
 enum { MAX_MADE = 256, MAX_NAME = 64 }; /* collections that requests make between two reloads */
 
 struct pnb__generation {
-    pnb__served served; /* first: requests know this much */
-    pnb__app *app;
+    pnb__served served;   /* first: requests know this much */
+    pnb__app *app;        /* of the thread that opens */
+    pnb__app of_requests; /* as it was then: whoever makes a collection copies this one */
     const pnb__serve_opts *opts;
     pnb_encoder encoder;
     pnb__set_gallery *set[2];
@@ -240,8 +241,7 @@ static pnb_status make_store(pnb__generation *g, const char *path, const char *m
     pnb_embeddings_info info = {.modality = ""};
     const pnb_store_model model = {.dir = g->encoder.dir, .info = &info};
     const pnb__store_gallery_place place = {path, NULL, modality};
-    pnb__app app = *g->app; /* of this request: what goes wrong is not the server's */
-    app.err = (pnb_error)PNB_ERROR_INIT;
+    pnb__app app = g->of_requests; /* what goes wrong is this request's, not the server's */
     pnb_encoder_describe(&g->encoder, PNB_ENCODE_IMAGES, 0, &info);
     pnb_status status = pnb_store_create(path, &model, err);
     if (status != PNB_OK)
@@ -292,6 +292,7 @@ pnb_status pnb__generation_open(pnb__generation **out, pnb__app *app, const pnb_
     g->served.encoder = &g->encoder;
     g->served.create = opts->root != NULL ? create_collection : NULL;
     g->app = app;
+    g->of_requests = *app;
     g->opts = opts;
     pthread_mutex_init(&g->making, NULL);
     PNB_TRY(open_encoder(g));
