@@ -38,7 +38,7 @@ install(FILES ${CMAKE_BINARY_DIR}/penumbra-config.cmake
 # Manual pages, completion and recipes, written by the program from its tables: penumbra(1), one page
 # a command (docs/commands names them), a script for each of three shells, a file a recipe of train. Not in instrumented
 # builds, nor when the program cannot run here.
-if(TARGET penumbra AND NOT CMAKE_CROSSCOMPILING AND NOT (PNB_SANITIZE OR PNB_TSAN OR PNB_FUZZ))
+if(TARGET penumbra AND NOT CMAKE_CROSSCOMPILING AND NOT (PNB_SANITIZE OR PNB_TSAN OR PNB_FUZZ OR PNB_CHECK_ONLY))
     file(GLOB pages CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/docs/commands/*.md)
     set(commands "")
     foreach(page IN LISTS pages)

@@ -12,7 +12,8 @@ function(pnb_meta_test name)
     set_tests_properties(meta_${name} PROPERTIES SKIP_RETURN_CODE 77)
 endfunction()
 
-foreach(name layers house advice paths faults headers format style counting deps bench_results)
+foreach(name layers house advice paths faults headers format style counting run_tests check_only deps
+        bench_results)
     pnb_meta_test(${name})
 endforeach()
 if(release_dir)

@@ -1,7 +1,7 @@
 # Everything CTest runs. Names: <room>_<topic>, fuzz_<topic>, cli_<name>, meta_<name>.
 pkg_check_modules(CMOCKA REQUIRED IMPORTED_TARGET cmocka)
 
-# ASan's options are in src/base/alloc.c, so that a program started by hand has them too.
+# ASan's options are in cmake/asan_options.c, so that a program started by hand has them too.
 set(PNB_TEST_ENVIRONMENT "UBSAN_OPTIONS=print_stacktrace=1")
 
 if(PNB_TSAN)
@@ -12,9 +12,21 @@ if(PNB_TSAN)
          PNB_NO_FILE_LIMIT=1)
 endif()
 
+# tests/seconds.txt: what a test of more than a second takes. The longest begin first, so that none runs
+# alone at the end; `tools/test-seconds` writes it.
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/seconds.txt)
+file(STRINGS ${PROJECT_SOURCE_DIR}/tests/seconds.txt test_seconds REGEX "^[a-z]")
+foreach(line IN LISTS test_seconds)
+    string(REGEX MATCH "^([^ ]+) +([0-9.]+)$" line "${line}")
+    set(PNB_SECONDS_${CMAKE_MATCH_1} ${CMAKE_MATCH_2})
+endforeach()
+
 function(pnb_register_test name)
     add_test(NAME ${name} COMMAND ${ARGN} WORKING_DIRECTORY ${CMAKE_BINARY_DIR})
     set_tests_properties(${name} PROPERTIES TIMEOUT 300 ENVIRONMENT "${PNB_TEST_ENVIRONMENT}")
+    if(DEFINED PNB_SECONDS_${name})
+        set_tests_properties(${name} PROPERTIES COST ${PNB_SECONDS_${name}})
+    endif()
 endfunction()
 
 # tests/<room>/.../<topic>.c: one program each, linked with its row and everything below.
@@ -36,10 +48,8 @@ foreach(room IN LISTS PNB_ROOMS)
             continue()
         endif()
         set(target test_${room}_${topic})
-        add_executable(${target} ${source})
-        target_link_libraries(${target} PRIVATE ${PNB_UP_TO_${room}} PkgConfig::CMOCKA
-                              ${CMAKE_DL_LIBS})
-        target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR})
+        pnb_add_program(${target} ${room} ${source})
+        target_link_libraries(${target} PRIVATE PkgConfig::CMOCKA ${CMAKE_DL_LIBS})
         target_compile_definitions(${target} PRIVATE PNB_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
         set_target_properties(${target} PROPERTIES
                               RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests/${room})
@@ -54,18 +64,14 @@ file(GLOB fuzz_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/fuzz/fuzz_*
 foreach(source IN LISTS fuzz_sources)
     get_filename_component(name ${source} NAME_WE)
     string(REGEX REPLACE "^fuzz_" "" topic ${name})
-    add_executable(replay_${topic} ${source} ${PROJECT_SOURCE_DIR}/tests/fuzz/replay/replay.c)
-    target_include_directories(replay_${topic} PRIVATE ${PROJECT_SOURCE_DIR})
-    target_link_libraries(replay_${topic} PRIVATE ${PNB_UP_TO_commands})
+    pnb_add_program(replay_${topic} commands ${source} ${PROJECT_SOURCE_DIR}/tests/fuzz/replay/replay.c)
     pnb_register_test(fuzz_${topic} $<TARGET_FILE:replay_${topic}>
                       ${PROJECT_SOURCE_DIR}/tests/fuzz/corpus/${topic})
     if(PNB_FUZZ)
-        add_executable(${name} ${source})
+        pnb_add_program(${name} commands ${source})
         if(EXISTS ${PROJECT_SOURCE_DIR}/tests/fuzz/mutate/${topic}.c)
             target_sources(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests/fuzz/mutate/${topic}.c)
         endif()
-        target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
-        target_link_libraries(${name} PRIVATE ${PNB_UP_TO_commands})
         target_link_options(${name} PRIVATE -fsanitize=fuzzer)
         set_target_properties(${name} PROPERTIES
                               RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/fuzz)
@@ -96,10 +102,9 @@ endif()
 # pictures that it takes stay in tests/browser of the build.
 pkg_check_modules(CURL IMPORTED_TARGET libcurl)
 if(CURL_FOUND AND MICROHTTPD_FOUND)
-    add_executable(browser_page ${PROJECT_SOURCE_DIR}/tests/browser/page.c
-                   ${PROJECT_SOURCE_DIR}/tests/browser/driver.c)
-    target_include_directories(browser_page PRIVATE ${PROJECT_SOURCE_DIR})
-    target_link_libraries(browser_page PRIVATE ${PNB_UP_TO_io} PkgConfig::CURL)
+    pnb_add_program(browser_page io ${PROJECT_SOURCE_DIR}/tests/browser/page.c
+                    ${PROJECT_SOURCE_DIR}/tests/browser/driver.c)
+    target_link_libraries(browser_page PRIVATE PkgConfig::CURL)
     set_target_properties(browser_page PROPERTIES
                           RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests/browser)
 else()
@@ -120,10 +125,6 @@ if(TARGET penumbra)
             set_property(TEST cli_${name} APPEND PROPERTY ENVIRONMENT
                          PNB_BROWSER_TEST=$<TARGET_FILE:browser_page>
                          PNB_SHOTS=${CMAKE_BINARY_DIR}/tests/browser)
-        endif()
-        # the longest begin first, so that none runs alone at the end
-        if(name MATCHES "^(reproduce|bench|adapt_compare)")
-            set_tests_properties(cli_${name} PROPERTIES COST 100)
         endif()
     endforeach()
 endif()

@@ -31,7 +31,7 @@ int main(int argc, char **argv)
         return argc == 1 ? 0 : 2;
     }
     pnb_encode_side side = argv[3][0] == 'i' ? PNB_ENCODE_IMAGES : PNB_ENCODE_TEXTS;
-    const pnb_encoder_opts parts = {.sides = side};
+    const pnb_encoder_opts parts = {.sides = (int)side};
     const pnb_encode_file file = {.out = argv[2], .save_every = 4096, .maker = "encode.c"};
     pnb_encode_opts opts = pnb_encode_opts_default();
     opts.watch.step = show;

@@ -43,15 +43,6 @@ static bool is_fault(void)
 }
 #endif
 
-#if defined(__SANITIZE_ADDRESS__)
-/* ASan's default is to end the program on an absurd size; we want the NULL that malloc gives. */
-const char *__asan_default_options(void);
-const char *__asan_default_options(void)
-{
-    return "allocator_may_return_null=1:detect_stack_use_after_return=1:strict_string_checks=1";
-}
-#endif
-
 bool pnb__mul_overflows(size_t a, size_t b, size_t *out)
 {
     return __builtin_mul_overflow(a, b, out);

@@ -1,7 +1,8 @@
 #!/bin/bash
 # Every file or folder of the sources that a document or a comment names exists, so that a move does
 # not leave signs behind that point nowhere; a planted wrong path is seen. Globs and {a,b} are
-# expanded, and a name ending in a dot or comma is the name without it.
+# expanded, and a name ending in a dot or comma is the name without it. The table of rooms in
+# CONTRIBUTING.md names every folder in a room, and a walk of docs/tour.md has at most fifteen steps.
 . "$(dirname "$0")/lib.sh"
 cd "$PNB_SOURCE_DIR"
 
@@ -30,4 +31,30 @@ file=$(mktemp)
 trap 'rm -f "$file"' EXIT
 printf 'see src/eval/no_such_file.c and src/base/base.h\n' >"$file"
 [ "$(dead "$file" | wc -l)" -eq 1 ] || bad "a path that points nowhere is not seen"
+
+# untold TABLE: folders of rooms whose name the room's row of the table does not have. A command has its
+# own folder and page; kernels and ops are told in their rows by what they are.
+untold() {
+    local dir room
+    for dir in src/*/*/; do
+        room=$(dirname "$dir")
+        [ "$room" = src/commands ] && continue
+        grep -F "\`$room\`" "$1" | grep -qE "[\` ]$(basename "$dir")/" || echo "$dir"
+    done
+}
+while read -r dir; do
+    bad "CONTRIBUTING.md: the row of its room does not name $dir"
+done < <(untold CONTRIBUTING.md)
+sed 's| resample/||' CONTRIBUTING.md >"$file"
+[ "$(untold "$file")" = src/eval/resample/ ] || bad "a folder that no row names is not seen"
+
+# long FILE: its walks of more than fifteen steps.
+long() {
+    awk '/^## / { walk = $0 } /^[0-9]+\. / && $1 + 0 > 15 { print FILENAME ": step " $1 " in: " walk }' "$1"
+}
+while read -r line; do
+    bad "$line"
+done < <(long docs/tour.md)
+{ cat docs/tour.md && printf '## A walk\n16. and on\n'; } >"$file"
+[ "$(long "$file" | wc -l)" -eq 1 ] || bad "a walk that is too long is not seen"
 finish

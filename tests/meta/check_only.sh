@@ -1,0 +1,50 @@
+#!/bin/bash
+# The tree that Clang reads for its warnings alone (cmake/check_only.cmake) fails where a whole build of
+# Clang would: at a warning of its own that GCC has not, and at what is found only when code is made.
+. "$(dirname "$0")/lib.sh"
+need clang
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+mkdir "$dir/examples"
+cat >"$dir/CMakeLists.txt" <<END
+cmake_minimum_required(VERSION 3.18)
+project(planted LANGUAGES C)
+option(PNB_WERROR "" ON)
+set(PROJECT_SOURCE_DIR "$dir")
+include($PNB_SOURCE_DIR/cmake/flags.cmake)
+add_library(room STATIC room.c)
+add_executable(program program.c)
+target_link_libraries(program PRIVATE room)
+add_custom_target(bench_programs)
+include($PNB_SOURCE_DIR/cmake/check_only.cmake)
+END
+echo 'int room(void); int room(void) { return 0; }' >"$dir/room.c"
+echo 'int main(void) { return 0; }' | tee "$dir/program.c" >"$dir/examples/example.c"
+log=$dir/log
+
+build() { cmake --build "$dir/build" >"$log" 2>&1; }
+CC=clang cmake -S "$dir" -B "$dir/build" >"$log" 2>&1 || bad "it is not configured: $(cat "$log")"
+build || bad "sources without a warning are refused: $(cat "$log")"
+[ -z "$(find "$dir/build" -path '*.dir/*.o' -size +0)" ] || bad "objects are written"
+
+# planted FILE TEXT WANTED: the text in place of the file is refused, and the file afterwards is not.
+planted() {
+    cp "$dir/$1" "$dir/kept"
+    echo "$2" >"$dir/$1"
+    build && bad "$1 passes with: $2"
+    grep -qF -- "$3" "$log" || bad "'$3' is not said of: $2"
+    build && bad "$1 passes the second time with: $2"
+    mv "$dir/kept" "$dir/$1" && touch "$dir/$1"
+    build || bad "$1 is refused when it is right again: $(cat "$log")"
+}
+self='int room(int x); int room(int x) { x = x; return x; }'
+for file in room.c program.c examples/example.c; do
+    planted $file "$self"$'\nint main(void) { return 0; }' -Wself-assign
+done
+echo "$self" >"$dir/self.c"
+gcc -Wall -Wextra -Wpedantic -Werror -fsyntax-only "$dir/self.c" || bad "the planted warning is GCC's too"
+if [ "$(uname -m)" = x86_64 ]; then
+    planted room.c '#include <immintrin.h>
+__m256 twice(__m256 x); __m256 twice(__m256 x) { return _mm256_add_ps(x, x); }' "requires target feature 'avx'"
+fi
+finish

@@ -1,0 +1,53 @@
+#!/bin/bash
+# tools/run-tests, which is `make test`, with a pretended CMake and CTest: a tree that cannot be configured
+# or built, a test that fails, no test and no results are a failure each, told by the last line.
+. "$(dirname "$0")/lib.sh"
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+mkdir -p "$dir/bin" "$dir/tools"
+cp "$PNB_SOURCE_DIR/tools/run-tests" "$PNB_SOURCE_DIR/tools/count-tests" "$dir/tools"
+
+# FAIL_CONFIGURE and FAIL_BUILD name the folder that fails.
+cat >"$dir/bin/cmake" <<'END'
+#!/bin/bash
+echo "cmake $*" >>calls
+case "$1 $2" in
+"-S .") mkdir -p "$4" && [ "$4" != "$FAIL_CONFIGURE" ] ;;
+"--build $FAIL_BUILD") exit 1 ;;
+esac
+END
+cat >"$dir/bin/ctest" <<'END'
+#!/bin/bash
+echo "ctest $*" >>calls
+[ -z "$RESULTS" ] || printf '<testsuite>\n%s\n</testsuite>\n' "${RESULTS# }" >build-test/junit.xml
+exit "$CTEST_EXIT"
+END
+chmod +x "$dir"/bin/*
+passed='<testcase name="a" classname="a" time="1" status="run">'
+failed='<testcase name="b" classname="b" time="1" status="fail">'
+
+# expect WANTED_LINE WANTED_EXIT CONFIGURE BUILD CTEST_EXIT RESULTS
+expect() {
+    local said exit_code=0
+    : >"$dir/calls"
+    rm -rf "$dir"/build*
+    said=$(PATH=$dir/bin:$PATH FAIL_CONFIGURE=$3 FAIL_BUILD=$4 CTEST_EXIT=$5 RESULTS=$6 \
+        "$dir/tools/run-tests" 2>"$dir/err" | tail -n 1) || exit_code=$?
+    [ "$said" = "$1" ] || bad "configure '$3', build '$4', ctest $5: '$said', '$1' wanted"
+    [ "$exit_code" -eq "$2" ] || bad "configure '$3', build '$4', ctest $5: exit $exit_code, $2 wanted"
+}
+
+expect "1 passed, 0 failed" 0 "" "" 0 "$passed"
+for folder in build build-clang build-test; do
+    grep -q "^cmake --build $folder " "$dir/calls" || bad "$folder is not built"
+done
+expect "1 passed, 1 failed" 1 "" "" 8 "$passed"$'\n'"$failed"
+expect "1 passed, 1 failed" 1 "" "" 8 "$passed"
+expect "0 passed, 1 failed" 1 "" "" 0 " "
+expect "0 passed, 1 failed" 1 "" "" 0 ""
+for folder in build build-clang build-test; do
+    expect "0 passed, 1 failed" 1 $folder "" 0 "$passed"
+    expect "0 passed, 1 failed" 1 "" $folder 0 "$passed"
+    grep -q "^ctest" "$dir/calls" && bad "tests were run although $folder was not built"
+done
+finish
