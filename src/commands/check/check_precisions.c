@@ -1,5 +1,7 @@
-/* The model doctor's last run: the user's own inputs in every precision. int8 comes last, because
- * it replaces the weights. */
+/* The model doctor's last run: the user's own inputs in every precision.
+ *
+ * Figures and table are precision_ways.h's, the promises those of penumbra/model.h; here is what
+ * follows of them. int8 comes last, because it replaces the weights. */
 #include "commands/check/check.h"
 #include "commands/common/precision_ways.h"
 #include "penumbra/model.h"

@@ -1,4 +1,7 @@
-/* One loop that measures a product, whatever its factors are made of. */
+/* One loop that measures a product, whatever its factors are made of.
+ *
+ * The product is square and fits the caches well, so that the rate is the unit's and not that of
+ * memory; what a whole model or a search reaches is told as a share of it. */
 #include "commands/common/product_rate.h"
 
 #include <math.h>
