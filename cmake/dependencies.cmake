@@ -117,6 +117,20 @@ else()
     message(STATUS "libmicrohttpd 0.9.73 missing (libmicrohttpd-dev): built without `penumbra serve`")
 endif()
 
+# MPI: its headers alone; libmpi is opened by a process that mpirun started, and by no other. Only
+# OpenMPI's handles are addresses that can be looked up, as src/peers/mpi.c does.
+add_library(pnb_mpi INTERFACE)
+target_link_libraries(pnb_mpi INTERFACE ${CMAKE_DL_LIBS})
+pkg_check_modules(OPENMPI ompi-c>=4)
+find_path(PNB_MPI_INCLUDE NAMES mpi.h HINTS ${OPENMPI_INCLUDE_DIRS} NO_DEFAULT_PATH)
+if(OPENMPI_FOUND AND PNB_MPI_INCLUDE)
+    target_include_directories(pnb_mpi SYSTEM INTERFACE ${PNB_MPI_INCLUDE})
+else()
+    unset(PNB_MPI_INCLUDE CACHE)
+    message(STATUS "OpenMPI 4 missing (libopenmpi-dev): built without MPI; processes that torchrun "
+                   "or srun start find each other by sockets")
+endif()
+
 add_library(pnb_fonts INTERFACE)
 if(FREETYPE_FOUND AND HARFBUZZ_FOUND)
     target_link_libraries(pnb_fonts INTERFACE PkgConfig::FREETYPE PkgConfig::HARFBUZZ)

@@ -17,6 +17,7 @@ string(APPEND PNB_STATIC_LIBS "${PNB_PICTURE_LIBS}${PNB_DATABASE_LIBS}")
 if(FREETYPE_FOUND AND HARFBUZZ_FOUND)
     string(APPEND PNB_STATIC_LIBS " -lharfbuzz -lfreetype")
 endif()
+string(APPEND PNB_STATIC_LIBS " -ldl") # MPI is opened when a launcher asks for it
 string(APPEND PNB_STATIC_LIBS " ${OpenMP_C_FLAGS} -lpthread -lm")
 
 # The pkg-config file finds its prefix from its own place, so `cmake --install --prefix` may choose.

@@ -13,12 +13,13 @@ if(PNB_SHARED_ROOMS OR (PNB_SANITIZE AND NOT PNB_FUZZ AND CMAKE_C_COMPILER_ID ST
 endif()
 
 # Rows, lowest first; rooms of one row do not know each other.
-set(PNB_ROWS "base" "kernels" "tensor" "io prob" "tokenizer sets nn" "index models" "data store" "truth train"
+set(PNB_ROWS "base" "kernels peers" "tensor" "io prob" "tokenizer sets nn" "index models" "data store" "truth train"
              "adapt eval" "encode report" "program" "server" "commands")
 
 # Libraries from outside that a room may use, beside those of the rooms below it.
 set(PNB_EXTERN_base OpenMP::OpenMP_C Threads::Threads m)
 set(PNB_EXTERN_kernels pnb_blas)
+set(PNB_EXTERN_peers pnb_mpi)
 set(PNB_EXTERN_io pnb_media)
 set(PNB_EXTERN_data pnb_fonts)
 set(PNB_EXTERN_store pnb_databases)
@@ -72,6 +73,11 @@ function(pnb_add_room name lower_rooms)
     endif()
     if(NOT POSTGRES_FOUND)
         list(FILTER sources EXCLUDE REGEX "/store/postgres/")
+    endif()
+    if(PNB_MPI_INCLUDE)
+        list(FILTER sources EXCLUDE REGEX "/peers/mpi_none\\.c$")
+    else()
+        list(FILTER sources EXCLUDE REGEX "/peers/mpi\\.c$")
     endif()
     if(MICROHTTPD_FOUND)
         list(FILTER sources EXCLUDE REGEX "/server/sockets/listen_none\\.c$")

@@ -42,6 +42,7 @@
 #include "penumbra/optim.h"            /* optimisers and schedules */
 #include "penumbra/outliers.h"         /* rows that stand alone */
 #include "penumbra/pca.h"              /* a flat view of Gaussians */
+#include "penumbra/peers.h"            /* several processes that work on one job */
 #include "penumbra/pmrp.h"             /* R-Precision of plausible matches */
 #include "penumbra/prob.h"             /* measures and uncertainties */
 #include "penumbra/provenance.h"       /* the chain of weights and adapters behind a set */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "commands/commands.h"
+#include "penumbra/peers.h"
 #include "penumbra/store.h"
 #include "server/sockets/listen.h"
 
@@ -21,5 +22,6 @@ const pnb__part pnb__parts[] = {
     {"SQLite", sqlite_version, "collections, `penumbra collection`", "libsqlite3-dev"},
     {"libpq", postgres_version, "collections in Postgres", "libpq-dev"},
     {"libmicrohttpd", pnb__listen_version, "HTTP, `penumbra serve`", "libmicrohttpd-dev"},
+    {"OpenMPI", pnb_peers_mpi_version, "training over MPI (sockets without it)", "libopenmpi-dev"},
     {0},
 };

@@ -31,7 +31,7 @@ want 0 --version
 check "version on one line" test "$(wc -l <out)" -eq 1
 prints "penumbra "
 want 0 --version --verbose
-check "a line for each library that a build may lack" test "$(grep -cE ': (SQLite|libmicrohttpd)|: missing; install lib' out)" -eq 2
+check "a line for each library that a build may lack" test "$(grep -cE ': (SQLite|libmicrohttpd|OpenMPI)|: missing; install lib' out)" -eq 3
 want 2 --version --short
 
 # Manual pages in roff: nothing that groff or mandoc warns of, every option in them.

@@ -1,0 +1,11 @@
+/* Sockets between all pairs of ranks; tcp_meet.c makes them, tcp.c uses them. */
+#ifndef PNB_PEERS_TCP_H
+#define PNB_PEERS_TCP_H
+
+#include "peers/wire.h"
+
+/* sockets (n_ranks): filled with one a rank, -1 for our own; all -1 on failure. Waits at most
+ * timeout_s. Errors  IO, ARG (another number of ranks), NOMEM */
+pnb_status pnb__tcp_meet(int *sockets, const pnb_launch *l, double timeout_s, pnb_error *err);
+
+#endif
