@@ -247,11 +247,12 @@ typedef struct pnb_loader_opts {
     double template_share;          /* probability that a caption goes into one of `templates` */
     const char *const *templates;   /* "a picture of {}" or "{c}"; must outlive the loader */
     size_t n_templates;             /* 0: captions stay as they are */
-    /* Several processes read one order: of every n_ranks * turn batches rank r takes those numbered
-     * r * turn to (r + 1) * turn - 1. Together they are the batches of one process that reads
-     * alone, bit by bit and each exactly once, whatever the number of ranks. */
+    /* Several processes read one order: of every `round` batches rank r takes those numbered
+     * floor(r round / n_ranks) to floor((r + 1) round / n_ranks) - 1. Together they are the batches
+     * of one process that reads alone, bit by bit and each exactly once, whatever the number of
+     * ranks. */
     size_t rank, n_ranks; /* n_ranks 0 or 1: alone */
-    size_t turn;          /* batches of one rank in a row, those of one of its steps; 0: 1 */
+    size_t round;         /* batches of one step of all ranks, n_ranks or more; 0: n_ranks */
 } pnb_loader_opts;
 
 /* Batch 128, seed 0, shuffled, drop_last, endless, 1 worker, 4 ahead, 512 MiB of cache, no
@@ -274,7 +275,7 @@ typedef struct pnb_batch {
 } pnb_batch;
 
 /* The next batch to come: all that is needed to continue. Batches of all ranks are counted, and a
- * position is the beginning of a round of turns: the same on every rank, and right for any number
+ * position is the beginning of a round: the same on every rank, and right for any number
  * of them. */
 typedef struct pnb_loader_position {
     uint64_t epoch, batch;

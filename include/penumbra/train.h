@@ -35,6 +35,7 @@
 #include "penumbra/error.h"
 #include "penumbra/loss.h"
 #include "penumbra/optim.h"
+#include "penumbra/peers.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -168,8 +169,13 @@ typedef struct pnb_train_opts {
     double lr_gamma;
     size_t batch_size; /* pairs of one forward pass, 1 to 2^24; 0 with batch_by_class: as many as
                         * there are classes */
-    int accum_freq;    /* forward passes of one step; the loss sees all their pairs, at most
-                        * 2^31 - 1 */
+    int accum_freq;    /* forward passes of one step in each process; the loss sees all their pairs,
+                        * at most 2^31 - 1 */
+    size_t global_batch;  /* pairs of one step in all processes, a multiple of batch_size and of as
+                           * many forward passes as there are processes at least, which share them as
+                           * evenly as they can; 0: batch_size accum_freq times the processes */
+    bool shard_optimizer; /* each process keeps its part of the optimiser's state */
+    pnb_peers *ranks;     /* the processes that train together (penumbra/peers.h); NULL: this one */
     pnb_train_precision precision; /* --precision fp32|amp_bf16: fp32 */
     bool grad_checkpointing; /* keep only each block's result for backward and compute its inside
                               * again: the same bits, less memory, more time */

@@ -69,6 +69,8 @@ void pnb__warn(const pnb__app *app, const char *fmt, ...)
 {
     char text[1024];
     va_list args;
+    if (app->is_silent)
+        return;
     va_start(args, fmt);
     vsnprintf(text, sizeof text, fmt, args);
     va_end(args);

@@ -8,6 +8,7 @@
 #include "base/base.h"
 #include "penumbra/ctx.h"
 #include "penumbra/error.h"
+#include "penumbra/peers.h"
 #include "program/options.h"
 
 /* Exit statuses of the program. */
@@ -55,6 +56,11 @@ typedef struct pnb__app {
     pnb__hub hub;
     const char *cpu; /* of the program */
     pnb_ctx *ctx;
+    pnb_launch launch;
+    pnb_peers *ranks; /* processes that run the command together; NULL: this one */
+    bool is_agreed;   /* all of them know how it ended */
+    bool is_silent;   /* another one speaks */
+    FILE *nowhere;    /* `out` of a silent one */
     pnb_error err;
     /* Weights and precision of the embeddings that came first; and whether others were named */
     char first_weights[65], first_precision[16];

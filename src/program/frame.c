@@ -14,6 +14,7 @@
 #include "program/outputs.h"
 #include "program/result_end.h"
 #include "program/settings.h"
+#include "program/together.h"
 
 enum { N_SETS = 2 }; /* of options: the command's, and those of every command */
 
@@ -30,6 +31,8 @@ static pnb_status make_ctx(pnb__app *app)
 {
     pnb_ctx_opts opts = pnb_ctx_opts_default();
     opts.n_threads = (int)app->common.threads;
+    if (opts.n_threads == 0)
+        opts.n_threads = pnb__together_threads(app);
     opts.batch_invariant = app->common.batch_invariant;
     opts.device = strcmp(app->common.device, "ref") == 0 ? PNB_DEVICE_REF : PNB_DEVICE_CPU;
     opts.log = on_log;
@@ -56,12 +59,14 @@ static int finish(pnb__app *app, const char *full_name, pnb_status status)
             pnb__say(app, "%zu input%s skipped", app->n_skipped, app->n_skipped == 1 ? "" : "s");
         return app->n_skipped > 0 ? PNB__EXIT_SKIPPED : PNB__EXIT_DONE;
     }
+    pnb__together_fail(app, status);
     const char *text = app->err.text[0] != '\0' ? app->err.text : pnb_status_sentence(status);
-    fprintf(app->log, "%s%s: %s%s%s%s\n", app->is_tty ? "\r\033[K" : "", full_name,
-            app->colour ? "\033[31m" : "",
-            status == PNB_INTERRUPTED ? "interrupted: " : "error: ", app->colour ? "\033[0m" : "",
-            text);
-    if (app->usage)
+    if (pnb__together_speaks(app))
+        fprintf(app->log, "%s%s: %s%s%s%s\n", app->is_tty ? "\r\033[K" : "", full_name,
+                app->colour ? "\033[31m" : "",
+                status == PNB_INTERRUPTED ? "interrupted: " : "error: ",
+                app->colour ? "\033[0m" : "", text);
+    if (app->usage && pnb__together_speaks(app))
         fprintf(app->log, "Try '%s --help'.\n", full_name);
     fflush(app->log);
     if (status == PNB_INTERRUPTED)
@@ -118,6 +123,7 @@ static pnb_status read_words(pnb__app *app, const pnb__command *command,
 
 static pnb_status run_with(pnb__app *app, const pnb__command *command, void *args)
 {
+    app->common.quiet = app->common.quiet || app->is_silent;
     pnb_status status = make_ctx(app);
     if (status != PNB_OK)
         return status;
@@ -139,8 +145,11 @@ static int run_command(const pnb__program *program, const pnb__command *command,
         {command->options, command->n_options, args, command->defaults != NULL},
         {pnb__common_options, pnb__n_common_options, &app->common, false}};
     pnb__settings before;
-    pnb_status status =
-        pnb__settings_read(program, full_name + strlen(program->name) + 1, &before, &app->err);
+    memset(&before, 0, sizeof before);
+    pnb_status status = pnb__together_open(app, program, command);
+    if (status == PNB_OK)
+        status =
+            pnb__settings_read(program, full_name + strlen(program->name) + 1, &before, &app->err);
     if (status == PNB_ARG)
         app->usage = true;
     if (status == PNB_OK)
@@ -150,6 +159,7 @@ static int run_command(const pnb__program *program, const pnb__command *command,
     if (status == PNB_OK)
         status = run_with(app, command, args);
     int exit_status = finish(app, full_name, status);
+    pnb__together_close(app);
     for (size_t i = 0; i < app->n_unknown_sets; i++)
         pnb__free(app->unknown_sets[i]);
     pnb__free(app->unknown_sets);

@@ -108,6 +108,7 @@ typedef struct pnb__command {
     const pnb__preset *(*presets)(const void *args, size_t *n);
     /* What it finds goes into `r`, which is printed behind it; nothing is, where it stays empty. */
     pnb_status (*run)(struct pnb__app *app, void *args, struct pnb__result *r);
+    bool joins; /* under mpirun, srun or torchrun all processes run it as one job */
 } pnb__command;
 
 /* The last fields of a command: its table, the struct that it fills, and what it does. */

@@ -55,6 +55,11 @@ pnb_status pnb__param_own(pnb__param *p, const pnb__kernels *k, size_t bytes, pn
 void *pnb__param_on_host(const pnb__param *p, const pnb__kernels *k);
 pnb_status pnb__param_read_bytes(const pnb__param *p, const pnb__kernels *k, size_t bytes,
                                  void *out, pnb_error *err);
+/* Bytes from `at` on, as they lie on the device, to the host and back. Errors  IO */
+pnb_status pnb__param_read_part(const pnb__param *p, const pnb__kernels *k, size_t at, size_t bytes,
+                                void *out, pnb_error *err);
+pnb_status pnb__param_write_part(pnb__param *p, const pnb__kernels *k, size_t at, size_t bytes,
+                                 const void *from, pnb_error *err);
 /* The numbers of another weight of as many; both are REAL and of table k. Errors  IO */
 pnb_status pnb__param_copy(pnb__param *p, const pnb__param *from, const pnb__kernels *k,
                            pnb_error *err);
@@ -92,6 +97,9 @@ pnb_status pnb__graph_plan(pnb__graph *g, pnb__tensor *loss, pnb_error *err);
 /* Runs forward, then backward if planned with a loss. NUMERIC when an op found its input invalid,
  * IO when inputs did not reach the device. */
 pnb_status pnb__graph_run(pnb__graph *g, pnb_error *err);
+/* In runs from here on `watch` is called as soon as a parameter of the graph has all of its
+ * gradient, in the order in which backward is done with them; NULL: nobody watches. After plan. */
+void pnb__graph_watch_grads(pnb__graph *g, void (*watch)(void *user, pnb__param *p), void *user);
 size_t pnb__graph_arena_bytes(const pnb__graph *g); /* after plan */
 double pnb__graph_flops(const pnb__graph *g); /* multiply-adds*2 of GEMM and attention, one run */
 /* Number mixed into every dropout stream: set it to the step so that a resumed run draws alike. */

@@ -95,6 +95,12 @@ typedef struct pnb__buffer {
     int first, last; /* steps between which the bytes matter, inclusive */
 } pnb__buffer;
 
+/* The step behind which a parameter has all of its gradient. */
+typedef struct pnb__ready {
+    size_t step;
+    pnb__param *param;
+} pnb__ready;
+
 struct pnb__graph {
     const pnb_ctx *ctx;
     pnb__kernels kernels;
@@ -110,6 +116,10 @@ struct pnb__graph {
     size_t n_buffers, buffers_capacity;
     unsigned char *memory; /* the arena of values, device memory */
     size_t memory_bytes;
+    void (*watch)(void *user, pnb__param *p); /* of gradients; watch_grads.c */
+    void *watch_user;
+    pnb__ready *ready; /* in the order of steps; NULL before anybody watched */
+    size_t n_ready;
     double flops; /* of one run */
     uint64_t n_runs;
     uint64_t stream;

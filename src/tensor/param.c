@@ -54,6 +54,18 @@ pnb_status pnb__param_read_bytes(const pnb__param *p, const pnb__kernels *k, siz
     return k->mem_read(k->ctx, out, p->data, bytes, err);
 }
 
+pnb_status pnb__param_read_part(const pnb__param *p, const pnb__kernels *k, size_t at, size_t bytes,
+                                void *out, pnb_error *err)
+{
+    return k->mem_read(k->ctx, out, (const unsigned char *)p->data + at, bytes, err);
+}
+
+pnb_status pnb__param_write_part(pnb__param *p, const pnb__kernels *k, size_t at, size_t bytes,
+                                 const void *from, pnb_error *err)
+{
+    return k->mem_write(k->ctx, (unsigned char *)p->data + at, from, bytes, err);
+}
+
 pnb_status pnb__param_copy(pnb__param *p, const pnb__param *from, const pnb__kernels *k,
                            pnb_error *err)
 {

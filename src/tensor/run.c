@@ -93,6 +93,7 @@ pnb_status pnb__graph_run(pnb__graph *g, pnb_error *err)
             return status;
         g->n_runs++;
     }
+    size_t n_told = 0;
     for (size_t i = 0; i < g->n_steps; i++) {
         const pnb__step *s = &g->steps[i];
         bool ok = run_step(g, s);
@@ -101,6 +102,8 @@ pnb_status pnb__graph_run(pnb__graph *g, pnb_error *err)
         if (!ok)
             return pnb__fail(err, PNB_NUMERIC, "%s (node %d): the input has no finite result",
                              s->t->op->name, s->t->index);
+        for (; g->watch != NULL && n_told < g->n_ready && g->ready[n_told].step == i; n_told++)
+            g->watch(g->watch_user, g->ready[n_told].param);
     }
     return PNB_OK;
 }

@@ -3,34 +3,43 @@
  * R processes (ranks) train one set of parameters, each on its own samples of a step. A loss over
  * pairs must see the pairs of all ranks, so a step
  *   1. encodes its samples and gathers the distributions of all ranks,
- *   2. computes the loss over all rows, times 1/R, and its gradient with respect to every row,
- *   3. sums these over the ranks, each taking the rows that are its own, and goes back through its
- *      own samples,
+ *   2. computes the loss over all rows and its gradient with respect to every row,
+ *   3. goes back through its own samples with the gradient of its own rows,
  *   4. sums the parameters' gradients over the ranks (the loop does this).
- * With the factor 1/R everything that all ranks compute alike, such as the gradient of the logit
- * scale, counts once in the sum of step 4: what comes out is the gradient of the one big batch.
+ * What all ranks compute alike, the gradient of the logits' scale and bias, is put into the sum of
+ * step 4 by rank 0 alone: what comes out is the gradient of the one big batch.
  * Ranks add in the same order, so all have the same bits after it. Which samples a rank reads is
- * dealt by the loader (rank, n_ranks and turn of pnb_loader_opts): what all ranks read in a step is
- * what one process with as many micro-batches reads, in its order. */
+ * dealt by the loader (rank, n_ranks and round of pnb_loader_opts): what all ranks read in a step
+ * is what one process with as many micro-batches reads, in its order. */
 #ifndef PNB_TRAIN_EXCHANGE_H
 #define PNB_TRAIN_EXCHANGE_H
 
 #include "kernels/kernels.h"
+#include "penumbra/peers.h"
 
 typedef struct pnb__exchange {
     size_t rank, n_ranks;
+    pnb_peers *ranks; /* for what else must be agreed; NULL: nothing has to be */
     void *self;
-    /* rows (n_ranks, n), host memory, the row `rank` filled in: afterwards all rows are. */
-    pnb_status (*gather)(void *self, float *rows, size_t n, pnb_error *err);
-    /* The adjoint: rows (n_ranks, n) are gradients, the row `rank` becomes its sum over the ranks;
-     * the others are left undefined. */
-    pnb_status (*gather_back)(void *self, float *rows, size_t n, pnb_error *err);
-    /* Each buffer becomes its sum over the ranks, on all of them. */
+    /* rows of n_ranks parts, in host memory, part r being the numbers from[r] to from[r + 1] - 1
+     * and that of `rank` filled in: afterwards all are. */
+    pnb_status (*gather)(void *self, float *rows, const size_t *from, pnb_error *err);
+    /* These buffers are final: their sum may begin while the caller goes on. They must not be
+     * touched until `sum`. All ranks begin the same, in the same order. NULL: sum does it all. */
+    pnb_status (*begin)(void *self, const pnb__kernels *k, const pnb__flat *buffers, size_t n,
+                        pnb_error *err);
+    /* Each buffer, begun or not, becomes its sum over the ranks, on all of them. *culprit: the
+     * lowest rank whose buffers were not finite, or -1. */
     pnb_status (*sum)(void *self, const pnb__kernels *k, const pnb__flat *buffers, size_t n,
-                      pnb_error *err);
+                      int *culprit, pnb_error *err);
 } pnb__exchange;
 
 /* One process: every call leaves its argument as it is. */
 extern const pnb__exchange pnb__exchange_alone;
+
+/* Over tied processes, sums by a thread of its own; of NULL the one of a single process. `ranks`
+ * must outlive it, and until it is freed nothing else is done with it while a sum is under way. */
+pnb_status pnb__exchange_create(pnb__exchange **out, pnb_peers *ranks, pnb_error *err);
+void pnb__exchange_free(pnb__exchange *x); /* waits for what is under way; NULL is fine */
 
 #endif

@@ -7,6 +7,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "peers/peers.h"
+#include "train/agree.h"
 #include "train/trainer.h"
 
 #define MOST_STEPS ((int64_t)1 << 62) /* sums of two such counts are no overflow */
@@ -18,10 +20,10 @@ void pnb__figures_add(pnb__figures *f, const char *name, const char *title, doub
     f->items[f->n++] = (pnb__figure){.name = name, .title = title, .value = value};
 }
 
-/* B A R: all that the loss of one update saw. */
+/* B A: all that the loss of one update saw, in all processes. */
 double pnb__trainer_samples_per_step(const pnb__trainer *t)
 {
-    return (double)t->opts->batch_size * t->opts->accum_freq * (double)t->exchange->n_ranks;
+    return (double)t->opts->batch_size * t->opts->accum_freq;
 }
 
 /* state.step counts updates done, so an epoch ends after its last one. */
@@ -37,22 +39,18 @@ static bool is_last(const pnb__trainer *t)
     return t->state.step >= t->n_steps || (o->calls->is_done != NULL && o->calls->is_done(o->self));
 }
 
-/* Whether there is a folder to write into. */
-static bool is_kept(const pnb__trainer *t)
+/* Set by a signal handler: looked at between steps, where a checkpoint is whole. Of several
+ * processes one is enough, and all learn of it at the same step. */
+static pnb_status ask_stopped(const pnb__trainer *t, bool *out, pnb_error *err)
 {
-    return t->opts->logs != NULL;
-}
-
-/* Set by a signal handler: looked at between steps, where a checkpoint is whole. */
-static bool is_stopped(const pnb__trainer *t)
-{
-    return t->opts->stop != NULL && *t->opts->stop != 0;
+    *out = t->opts->stop != NULL && *t->opts->stop != 0;
+    return pnb__peers_any(t->exchange->ranks, out, err);
 }
 
 /* The rate is that of this process: a resumed run was not there for the steps before. */
 static void report(const pnb__trainer *t, const char *phase, double loss, double lr)
 {
-    if (t->opts->progress == NULL)
+    if (t->opts->progress == NULL || t->exchange->rank != 0)
         return;
     double elapsed = pnb__now_s() - t->started_s;
     double done = (double)(t->state.step - t->first_step);
@@ -79,8 +77,16 @@ static const char *what_is_kept(const pnb__trainer *t)
                                                 : "before a checkpoint was written";
 }
 
+/* All ranks find the same; who it comes from is named where that is known. */
+static pnb_status blame(const pnb__trainer *t, const pnb__step_values *v, pnb_error *err)
+{
+    if (v->culprit < 0)
+        return PNB_NUMERIC;
+    return pnb__peers_blame(t->exchange->ranks, (size_t)v->culprit, PNB_NUMERIC, err);
+}
+
 /* Before the update: a NaN that reached the weights would be in the next checkpoint too. */
-static pnb_status check_values(const pnb__trainer *t, const pnb__step_values *v, pnb_error *err)
+static pnb_status find_bad_value(const pnb__trainer *t, const pnb__step_values *v, pnb_error *err)
 {
     for (size_t i = 0; i < v->terms.n; i++)
         if (!isfinite(v->terms.items[i].value))
@@ -98,20 +104,31 @@ static pnb_status check_values(const pnb__trainer *t, const pnb__step_values *v,
     return PNB_OK;
 }
 
+static pnb_status check_values(const pnb__trainer *t, const pnb__step_values *v, pnb_error *err)
+{
+    pnb_status status = find_bad_value(t, v, err);
+    return status == PNB_OK ? PNB_OK : blame(t, v, err);
+}
+
 /* Gradients of all processes before their norm, and the norm before the check: what is clipped is
  * the gradient of the whole batch. */
 pnb_status pnb__trainer_step(pnb__trainer *t, pnb__step_values *out, pnb_error *err)
 {
     const pnb__objective *o = &t->objective;
-    *out = (pnb__step_values){0};
+    int culprit = -1;
+    *out = (pnb__step_values){.culprit = -1};
     double start = pnb__now_s();
     pnb_status status = o->calls->step(o->self, t->state.step, out, err);
     if (status == PNB_NUMERIC) /* the op is named already, the step is not */
         pnb__error_prefix(err, "step %lld", (long long)t->state.step);
+    double summing_s = pnb__now_s();
     if (status == PNB_OK)
-        status = pnb__optim_sum_grads(t->optim, t->exchange, err);
+        status = pnb__optim_sum_grads(t->optim, t->exchange, &culprit, err);
+    t->waited_s += pnb__now_s() - summing_s;
     if (status != PNB_OK)
         return status;
+    if (out->culprit < 0)
+        out->culprit = culprit;
     out->grad_norm = pnb__optim_grad_norm(t->optim);
     status = check_values(t, out, err);
     out->batch_s = pnb__now_s() - start;
@@ -126,7 +143,8 @@ pnb_status pnb__trainer_update(pnb__trainer *t, pnb__step_values *v, pnb_error *
     pnb_status status = PNB_OK;
     v->lr = pnb_schedule_lr(&t->schedule, t->state.step);
     pnb__optim_step(t->optim, v->lr, pnb__optim_clip_factor(t->optim, v->grad_norm));
-    if (o->calls->updated != NULL)
+    status = pnb__optim_spread(t->optim, t->exchange->ranks, err);
+    if (status == PNB_OK && o->calls->updated != NULL)
         status = o->calls->updated(o->self, v, err);
     /* together: a checkpoint written now goes on with the next step on the next sample */
     t->state.step++;
@@ -165,15 +183,36 @@ static bool is_eval_due(const pnb__trainer *t)
            t->state.step / t->steps_per_epoch % o->val_frequency == 0;
 }
 
+/* What rank 0 writes, all wait for: they would in the next step, and learn here how it went. The
+ * weights must be the same everywhere, since one copy is what is kept. */
+static pnb_status write_together(pnb__trainer *t,
+                                 pnb_status (*write)(pnb__trainer *, const char *, pnb_error *),
+                                 const char *name, pnb_error *err)
+{
+    pnb_status status = pnb__agree_weights(t, err);
+    if (status == PNB_OK)
+        status = pnb__optim_collect(t->optim, t->exchange->ranks, err);
+    if (status == PNB_OK && pnb__is_writer(t))
+        status = write(t, name, err);
+    pnb__optim_drop(t->optim);
+    return pnb_peers_agree(t->exchange->ranks, status, err);
+}
+
+static pnb_status write_best(pnb__trainer *t, const char *name, pnb_error *err)
+{
+    (void)name; /* it makes its own */
+    return pnb__checkpoint_write_best(t, err);
+}
+
 /* ProLIP's --save-best-unc: the most negative correlation of uncertainty and success so far. */
 static pnb_status save_if_best(pnb__trainer *t, pnb_error *err)
 {
     double r = t->eval.unc_r;
     bool is_best = isnan(t->state.best_unc_r) || r < t->state.best_unc_r;
-    if (!t->opts->save_best_unc || isnan(r) || !is_best || !is_kept(t))
+    if (!t->opts->save_best_unc || isnan(r) || !is_best || !pnb__is_kept(t))
         return PNB_OK;
     t->state.best_unc_r = r;
-    pnb_status status = pnb__checkpoint_write_best(t, err);
+    pnb_status status = write_together(t, write_best, NULL, err);
     return status == PNB_OK
                ? pnb__record_info(t, err, "Saved epoch_best_unc: correlation %.4f at step %lld", r,
                                   (long long)t->state.step)
@@ -221,7 +260,7 @@ static void consider_best(pnb__trainer *t, const char *name)
 static pnb_status save(pnb__trainer *t, pnb_error *err)
 {
     char name[64];
-    if (!is_kept(t))
+    if (!pnb__is_kept(t))
         return PNB_OK;
     bool stays = is_epoch_save_due(t) || is_last(t); /* the run's end is always kept */
     if (is_epoch_end(t) && t->state.step > 0 && stays)
@@ -230,7 +269,7 @@ static pnb_status save(pnb__trainer *t, pnb_error *err)
         snprintf(name, sizeof name, "step_%lld", (long long)t->state.step);
     report(t, "save", t->result->total, 0);
     consider_best(t, name);
-    pnb_status status = pnb__checkpoint_write(t, name, err);
+    pnb_status status = write_together(t, pnb__checkpoint_write, name, err);
     return status == PNB_OK ? pnb__record_info(t, err, "Saved checkpoint %s", name) : status;
 }
 
@@ -262,9 +301,10 @@ static void fill_result(const pnb__trainer *t, const pnb__step_values *v)
  * the first epoch of the mean has none. */
 static pnb_status save_mean(pnb__trainer *t, pnb_error *err)
 {
-    if (t->average == NULL || t->average->n_models == 0 || !is_kept(t))
+    if (t->average == NULL || t->average->n_models == 0 || !pnb__is_kept(t))
         return PNB_OK;
-    pnb_status status = pnb__checkpoint_write_mean(t, err);
+    pnb_status status = pnb__checkpoint_write_mean(t, pnb__is_writer(t), err);
+    status = pnb_peers_agree(t->exchange->ranks, status, err);
     return status == PNB_OK
                ? pnb__record_info(
                      t, err, "Saved checkpoint %s: the %smean of the weights after %lld %s",
@@ -273,13 +313,33 @@ static pnb_status save_mean(pnb__trainer *t, pnb_error *err)
                : status;
 }
 
+/* What the exchange cost rank 0: the others wait as long, or for each other. */
+static pnb_status record_exchange(pnb__trainer *t, pnb_error *err)
+{
+    const pnb__peers_cost cost = pnb__peers_get_cost(t->exchange->ranks);
+    double n = (double)(t->state.step - t->first_step);
+    if (t->exchange->ranks == NULL || n == 0)
+        return PNB_OK;
+    return pnb__record_info(t, err,
+                            "Exchange of %zu ranks, a step: %.3f MB sent in %.1f trades that took "
+                            "%.6f s; %.6f s waited for gradients, of %.6f s",
+                            t->exchange->n_ranks, (double)cost.n_bytes / n / 1e6,
+                            (double)cost.n_trades / n, cost.seconds / n, t->waited_s / n,
+                            t->result->seconds / n);
+}
+
 /* Update, record, validate, save, in that order: a checkpoint holds the validation of its own step.
  * A stop between two steps saves too, so that nothing of a stopped run is lost. */
 static pnb_status run_steps(pnb__trainer *t, pnb_error *err)
 {
     pnb__step_values v = {0};
-    while (!is_last(t) && !is_stopped(t)) {
-        pnb_status status = train_step(t, &v, err);
+    bool is_stopped = false;
+    for (;;) {
+        pnb_status status = is_last(t) ? PNB_OK : ask_stopped(t, &is_stopped, err);
+        if (status == PNB_OK && (is_last(t) || is_stopped))
+            break;
+        if (status == PNB_OK)
+            status = train_step(t, &v, err);
         if (status != PNB_OK)
             return status;
         fill_result(t, &v);
@@ -306,7 +366,9 @@ static pnb_status run_steps(pnb__trainer *t, pnb_error *err)
         if (told != PNB_OK)
             return told;
     }
-    pnb_status status = o->calls->conclude != NULL ? o->calls->conclude(o->self, t, err) : PNB_OK;
+    pnb_status status = record_exchange(t, err);
+    if (status == PNB_OK && o->calls->conclude != NULL)
+        status = o->calls->conclude(o->self, t, err);
     if (is_last(t) && status == PNB_OK)
         return save_mean(t, err);
     if (status == PNB_OK)
@@ -315,37 +377,8 @@ static pnb_status run_steps(pnb__trainer *t, pnb_error *err)
         return status;
     return pnb__fail(err, PNB_INTERRUPTED, "stopped after step %lld of %lld; %s",
                      (long long)t->state.step, (long long)t->n_steps,
-                     is_kept(t) ? "continue with --resume latest"
-                                : "without --logs nothing of it was kept");
-}
-
-/* results.jsonl is cut back to the step resumed from: what comes after it happens again. */
-static pnb_status start_logs(pnb__trainer *t, bool resumed, pnb_error *err)
-{
-    const pnb__objective *o = &t->objective;
-    pnb_status status =
-        is_kept(t) ? pnb__rundir_open_logs(&t->run, resumed ? t->state.step : -1, err) : PNB_OK;
-    if (status != PNB_OK)
-        return status;
-    if (is_kept(t))
-        snprintf(t->result->run_dir, sizeof t->result->run_dir, "%s", t->run.dir);
-    if (t->opts->report_tensorboard)
-        status = pnb__rundir_open_events(&t->run, t->state.step + 1, err);
-    if (status != PNB_OK)
-        return status;
-    t->result->n_steps = t->n_steps;
-    t->result->step = t->state.step;
-    t->result->graph_bytes = o->graph_bytes;
-    if (o->calls->announce != NULL)
-        status = o->calls->announce(o->self, t, err);
-    if (status != PNB_OK)
-        return status;
-    return pnb__record_info(t, err,
-                            "%s at step %lld of %lld: %zu samples, %lld steps an epoch, %zu "
-                            "parameters, %d threads",
-                            resumed ? "Resuming" : "Starting", (long long)t->state.step,
-                            (long long)t->n_steps, o->n_samples, (long long)t->steps_per_epoch,
-                            o->n_weights, pnb_ctx_n_threads(t->ctx));
+                     pnb__is_kept(t) ? "continue with --resume latest"
+                                     : "without --logs nothing of it was kept");
 }
 
 /* ---- a whole run ---- */
@@ -456,8 +489,11 @@ pnb_status pnb__trainer_setup(pnb__trainer *t, const char *checkpoint, pnb_error
     pnb_status status;
     PNB_TRY(o->calls->open(o->self, checkpoint, o, err));
     PNB_TRY(plan_steps(t, err));
-    PNB_TRY(pnb__optim_create(&t->optim, t->ctx, o->real, o->params, o->n_params, &t->opts->optim,
-                              err));
+    const bool shares = t->opts->shard_optimizer && t->exchange->ranks != NULL;
+    const pnb__optim_share share = {shares ? t->exchange->rank : 0,
+                                    shares ? t->exchange->n_ranks : 1};
+    PNB_TRY(pnb__optim_create_share(&t->optim, t->ctx, o->real, o->params, o->n_params,
+                                    &t->opts->optim, &share, err));
     PNB_TRY(set_groups(t, err));
     PNB_TRY(create_average(t, err));
     if (checkpoint != NULL)
@@ -475,47 +511,13 @@ void pnb__trainer_reset(pnb__trainer *t)
     pnb__rundir_close(&t->run);
 }
 
-/* Both tables of options go into its params.txt. */
-static pnb_status open_rundir(pnb__trainer *t, pnb_error *err)
-{
-    if (!is_kept(t))
-        return PNB_OK;
-    return pnb__rundir_open(&t->run, t->opts, t->settings, PNB__N_SETTINGS, err);
-}
-
-/* Only a run that can start gets a folder: its own checkpoint is looked for in the folder that is
- * there, everything else is opened first. */
-static pnb_status open_run(pnb__trainer *t, pnb_error *err)
-{
-    const char *resume = t->opts->resume;
-    bool goes_on = resume != NULL && strcmp(resume, "latest") == 0;
-    char *checkpoint = NULL;
-    pnb_status status;
-    PNB_TRY(pnb__run_check_opts(t->opts, err));
-    if (goes_on)
-        PNB_TRY(open_rundir(t, err));
-    else if (resume == NULL && is_kept(t))
-        PNB_TRY(pnb__rundir_check_new(t->opts, err));
-    if (resume != NULL)
-        PNB_TRY(pnb__rundir_find_checkpoint(&t->run, resume, &checkpoint, err));
-    PNB_TRY(pnb__trainer_setup(t, checkpoint, err));
-    if (!goes_on)
-        PNB_TRY(open_rundir(t, err));
-    if (checkpoint != NULL)
-        snprintf(t->result->checkpoint_dir, sizeof t->result->checkpoint_dir, "%s", checkpoint);
-    PNB_TRY(start_logs(t, checkpoint != NULL, err));
-done:
-    pnb__free(checkpoint);
-    return status;
-}
-
 /* The clock starts behind opening: rates are those of training. */
 pnb_status pnb__trainer_run(const pnb_ctx *ctx, const pnb__run_opts *opts,
                             const pnb__objective *objective, pnb__run_result *out, pnb_error *err)
 {
     pnb__trainer t;
     pnb__trainer_init(&t, ctx, opts, objective, out);
-    pnb_status status = open_run(&t, err);
+    pnb_status status = pnb__trainer_open(&t, err);
     if (status == PNB_OK) {
         t.started_s = pnb__now_s();
         t.first_step = t.state.step;

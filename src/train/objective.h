@@ -38,6 +38,7 @@ typedef struct pnb__step_values {
     pnb__figures batch; /* seen in this batch beside the losses */
     pnb__figures state; /* of the parameters after the update */
     double data_s;      /* waiting for data */
+    int culprit;        /* rank whose samples gave no finite number; -1: none is known */
 
     double lr, grad_norm, batch_s;
 } pnb__step_values;
@@ -102,6 +103,8 @@ struct pnb__objective {
     size_t n_params;
     pnb__real real;
     size_t n_samples; /* of the training data: a resumed run must find as many */
+    uint64_t
+        data_mark; /* of their contents, the same on every rank; 0 where there is one process */
     int64_t steps_per_epoch;
     size_t n_weights; /* numbers in all parameters, for the log */
     bool validates;

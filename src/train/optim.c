@@ -74,21 +74,69 @@ static pnb_status make_zeroed(const pnb__optim *o, size_t n, void **out, pnb_err
 
 /* Adam keeps two moments a number, SGD one: that is what a run costs beside weights and
  * gradients. */
-static pnb_status add_slot(pnb__optim *o, pnb__param *param, pnb_error *err)
+static void add_slot(pnb__optim *o, pnb__param *param)
 {
-    pnb__optim_slot *s = &o->slots[o->n_slots++];
     bool excluded = pnb_optim_is_excluded(param->name, param->n_dims);
-    *s = (pnb__optim_slot){
-        .param = param, .weight_decay = excluded ? 0 : o->opts.weight_decay, .group = {1, 1, 0}};
-    pnb_status status = make_zeroed(o, param->n, &s->m, err);
-    if (status == PNB_OK && !is_momentum_kind(o->opts.kind))
-        status = make_zeroed(o, param->n, &s->v, err);
+    o->slots[o->n_slots++] = (pnb__optim_slot){.param = param,
+                                               .n = param->n,
+                                               .weight_decay = excluded ? 0 : o->opts.weight_decay,
+                                               .group = {1, 1, 0}};
+}
+
+/* AdamP and SGDP compare directions of whole channels: half of one would have another. All others
+ * update number by number, and may be cut anywhere. */
+static bool looks_at_rows(const pnb__optim *o)
+{
+    return o->opts.kind == PNB_OPTIM_ADAMP || o->opts.kind == PNB_OPTIM_SGDP;
+}
+
+/* An even cut; where rows are looked at, moved back to the beginning of a parameter. */
+size_t pnb__optim_share_at(const pnb__optim *o, size_t rank)
+{
+    size_t total = 0, at = 0;
+    for (size_t i = 0; i < o->n_slots; i++)
+        total += o->slots[i].param->n;
+    size_t n_ranks = o->share.n_ranks;
+    size_t cut = total / n_ranks * rank + total % n_ranks * rank / n_ranks;
+    for (size_t i = 0; i < o->n_slots && looks_at_rows(o) && rank < n_ranks; i++) {
+        if (at + o->slots[i].param->n > cut)
+            return at;
+        at += o->slots[i].param->n;
+    }
+    return cut;
+}
+
+/* What of each parameter is ours, and its state. */
+static pnb_status make_state(pnb__optim *o, pnb_error *err)
+{
+    size_t from = pnb__optim_share_at(o, o->share.rank), at = 0;
+    size_t to = pnb__optim_share_at(o, o->share.rank + 1);
+    pnb_status status = PNB_OK;
+    for (size_t i = 0; i < o->n_slots && status == PNB_OK; i++) {
+        pnb__optim_slot *s = &o->slots[i];
+        size_t n = s->param->n, end = PNB_MIN(at + n, to);
+        s->at = PNB_MIN(PNB_MAX(from, at) - at, n);
+        s->n = end > at + s->at ? end - at - s->at : 0;
+        at += n;
+        if (s->n > 0 || o->share.n_ranks == 1)
+            status = make_zeroed(o, s->n, &s->m, err);
+        if (status == PNB_OK && s->m != NULL && !is_momentum_kind(o->opts.kind))
+            status = make_zeroed(o, s->n, &s->v, err);
+    }
     return status;
 }
 
 pnb_status pnb__optim_create(pnb__optim **out, const pnb_ctx *ctx, pnb__real real,
                              pnb__param *const *params, size_t n, const pnb_optim_opts *opts,
                              pnb_error *err)
+{
+    static const pnb__optim_share all = {0, 1};
+    return pnb__optim_create_share(out, ctx, real, params, n, opts, &all, err);
+}
+
+pnb_status pnb__optim_create_share(pnb__optim **out, const pnb_ctx *ctx, pnb__real real,
+                                   pnb__param *const *params, size_t n, const pnb_optim_opts *opts,
+                                   const pnb__optim_share *share, pnb_error *err)
 {
     *out = NULL;
     pnb_status status = pnb__optim_check_opts(opts, err);
@@ -99,6 +147,7 @@ pnb_status pnb__optim_create(pnb__optim **out, const pnb_ctx *ctx, pnb__real rea
         return pnb__fail_nomem(err, sizeof *o);
     o->ctx = ctx;
     o->opts = *opts;
+    o->share = *share;
     pnb__kernels_fill(&o->kernels, ctx, real);
     o->slots = pnb__alloc_zero(n + 1, sizeof *o->slots);
     o->grads = pnb__alloc_zero(n + 1, sizeof *o->grads);
@@ -107,9 +156,10 @@ pnb_status pnb__optim_create(pnb__optim **out, const pnb_ctx *ctx, pnb__real rea
         pnb__optim_free(o);
         return pnb__fail_nomem(err, n * sizeof(pnb__optim_slot));
     }
-    for (size_t i = 0; i < n && status == PNB_OK; i++)
+    for (size_t i = 0; i < n; i++)
         if (params[i]->trainable) /* a frozen one has no moments */
-            status = add_slot(o, params[i], err);
+            add_slot(o, params[i]);
+    status = make_state(o, err);
     if (status != PNB_OK) {
         pnb__optim_free(o);
         return status;
@@ -123,10 +173,11 @@ void pnb__optim_free(pnb__optim *o)
     if (o == NULL)
         return;
     for (size_t i = 0; i < o->n_slots; i++) {
-        size_t bytes = o->slots[i].param->n * PNB__REAL_SIZE(o->kernels.real);
+        size_t bytes = o->slots[i].n * PNB__REAL_SIZE(o->kernels.real);
         o->kernels.mem_free(o->ctx, o->slots[i].m, bytes);
         o->kernels.mem_free(o->ctx, o->slots[i].v, bytes);
     }
+    pnb__free(o->whole);
     pnb__free(o->slots);
     pnb__free(o->grads);
     pnb__free(o->list);
@@ -183,9 +234,10 @@ static size_t list_grads(const pnb__optim *o)
 }
 
 /* Between backward and clipping, so that the norm is that of the whole batch on every process. */
-pnb_status pnb__optim_sum_grads(pnb__optim *o, const pnb__exchange *exchange, pnb_error *err)
+pnb_status pnb__optim_sum_grads(pnb__optim *o, const pnb__exchange *exchange, int *culprit,
+                                pnb_error *err)
 {
-    return exchange->sum(exchange->self, &o->kernels, o->grads, list_grads(o), err);
+    return exchange->sum(exchange->self, &o->kernels, o->grads, list_grads(o), culprit, err);
 }
 
 /* ||g|| = sqrt(sum over parameters of sum g^2) */
@@ -211,11 +263,14 @@ static pnb__optim_args args_of(const pnb__optim *o, const pnb__optim_slot *s)
     const pnb__param *param = s->param;
     /* a channel of AdamP is a row of the first dimension; a vector is one row */
     size_t rows = param->n_dims > 1 && param->shape[0] > 0 ? param->shape[0] : 1;
-    return (pnb__optim_args){.n = param->n,
+    if (s->n < param->n) /* a part of it, which looks at no rows */
+        rows = 1;
+    size_t at = s->at * PNB__REAL_SIZE(o->kernels.real);
+    return (pnb__optim_args){.n = s->n,
                              .rows = rows,
-                             .cols = param->n / rows,
-                             .param = param->data,
-                             .grad = param->grad,
+                             .cols = s->n / rows,
+                             .param = (unsigned char *)param->data + at,
+                             .grad = (const unsigned char *)param->grad + at,
                              .m = s->m,
                              .v = s->v,
                              .beta1 = p->beta1,
@@ -243,7 +298,8 @@ void pnb__optim_step(pnb__optim *o, double lr, double grad_scale)
     size_t n = 0;
     for (size_t i = 0; i < o->n_slots; i++) {
         const pnb__optim_slot *s = &o->slots[i];
-        if (s->param->grad == NULL || !pnb__optim_is_moving(o, s))
+        if (s->param->grad == NULL || !pnb__optim_is_moving(o, s) ||
+            (s->n == 0 && o->share.n_ranks > 1))
             continue;
         o->list[n] = args_of(o, s);
         o->list[n].lr = lr * share_of(o, s);

@@ -10,12 +10,27 @@
 
 #include "penumbra/safetensors.h"
 
+/* SGD keeps one moment. */
+static bool has_second(const pnb__optim *o)
+{
+    return o->opts.kind != PNB_OPTIM_SGD && o->opts.kind != PNB_OPTIM_SGDP;
+}
+
 /* Host copies of every m and v, in slot order; v entries exist only for Adam-like kinds. */
 typedef struct snapshot {
     pnb_array_view *views;
     size_t n;
     pnb__arena arena;
 } snapshot;
+
+/* The state of a slot in the copy of everybody's; its slots lie one behind the other. */
+static const void *in_whole(const pnb__optim *o, const pnb__optim_slot *slot, bool second)
+{
+    size_t at = second ? pnb__optim_share_at(o, o->share.n_ranks) : 0;
+    for (const pnb__optim_slot *s = o->slots; s < slot; s++)
+        at += s->param->n;
+    return (const unsigned char *)o->whole + at * PNB__REAL_SIZE(o->kernels.real);
+}
 
 /* The view of one moment under torch's name for it, with the weight's shape. */
 static pnb_status add_view(snapshot *s, const pnb__optim *o, const pnb__optim_slot *slot,
@@ -38,7 +53,10 @@ static pnb_status add_view(snapshot *s, const pnb__optim *o, const pnb__optim_sl
                              .n_bytes = bytes};
     for (int d = 0; d < p->n_dims; d++)
         view->shape[d] = (int64_t)p->shape[d];
-    return o->kernels.mem_read(o->ctx, data, second ? slot->v : slot->m, bytes, err);
+    if (o->whole == NULL)
+        return o->kernels.mem_read(o->ctx, data, second ? slot->v : slot->m, bytes, err);
+    memcpy(data, in_whole(o, slot, second), bytes);
+    return PNB_OK;
 }
 
 /* All of it at once: the file is written front to back, and the device must not change
@@ -51,7 +69,7 @@ static pnb_status take_snapshot(snapshot *s, const pnb__optim *o, pnb_error *err
         s->views != NULL ? PNB_OK : pnb__fail_nomem(err, 2 * o->n_slots * sizeof *s->views);
     for (size_t i = 0; i < o->n_slots && status == PNB_OK; i++) {
         status = add_view(s, o, &o->slots[i], false, err);
-        if (status == PNB_OK && o->slots[i].v != NULL)
+        if (status == PNB_OK && has_second(o))
             status = add_view(s, o, &o->slots[i], true, err);
     }
     return status;
@@ -104,14 +122,16 @@ static pnb_status copy_state(pnb__optim *o, const pnb_safetensors *file, bool ch
 {
     for (size_t i = 0; i < o->n_slots; i++) {
         const pnb__optim_slot *slot = &o->slots[i];
-        for (int second = 0; second < (slot->v != NULL ? 2 : 1); second++) {
+        size_t size = PNB__REAL_SIZE(o->kernels.real);
+        for (int second = 0; second < (has_second(o) ? 2 : 1); second++) {
             const pnb_array_view *view = find_view(file, o, slot, second != 0, err);
             if (view == NULL)
                 return err != NULL ? err->status : PNB_SHAPE;
-            pnb_status status = check_only
+            const unsigned char *ours = (const unsigned char *)view->data + slot->at * size;
+            pnb_status status = check_only || slot->n == 0
                                     ? PNB_OK
-                                    : o->kernels.mem_write(o->ctx, second ? slot->v : slot->m,
-                                                           view->data, view->n_bytes, err);
+                                    : o->kernels.mem_write(o->ctx, second ? slot->v : slot->m, ours,
+                                                           slot->n * size, err);
             if (status != PNB_OK)
                 return status;
         }

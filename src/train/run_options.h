@@ -16,8 +16,9 @@ typedef struct pnb__run_opts {
     int64_t lr_milestones[PNB_MAX_MILESTONES]; /* epochs */
     double lr_gamma;
     size_t batch_size; /* samples of one forward pass */
-    int accum_freq;    /* forward passes of one step */
+    int accum_freq;    /* forward passes of one step, those of all processes */
     bool grad_checkpointing;
+    bool shard_optimizer; /* each process keeps a share of the optimiser's state */
     int64_t epochs, max_steps;
     int64_t head_epochs; /* of a first phase, behind which the schedule begins anew; 0: none */
     int64_t swa_start;   /* the weights after this epoch and each behind it are averaged; 0: none */

@@ -307,11 +307,11 @@ const char *pnb__checkpoint_mean_name(const pnb__trainer *t)
 }
 
 /* What a kill before the last rename left is written again by a run that is resumed at its end. */
-pnb_status pnb__checkpoint_write_mean(pnb__trainer *t, pnb_error *err)
+pnb_status pnb__checkpoint_write_mean(pnb__trainer *t, bool writes, pnb_error *err)
 {
     const pnb__objective *o = &t->objective;
     pnb_status status = pnb__weight_average_apply(t->average, o->calls->refresh, o->self, err);
-    if (status == PNB_OK)
+    if (status == PNB_OK && writes)
         status = write_dir(t, pnb__checkpoint_mean_name(t), write_mean, err);
     if (status != PNB_OK)
         pnb__error_prefix(err, "checkpoint %s", pnb__checkpoint_mean_name(t));

@@ -67,12 +67,29 @@ struct pnb__trainer {
     int64_t first_step;
     double sum_data_s, sum_batch_s; /* since the last log line */
     int64_t n_sums;
+    double waited_s; /* for sums of gradients that backward did not hide, since the first step */
     double epoch_sum[PNB__MAX_FIGURES], epoch_total; /* for open_clip's means in brackets */
     int64_t n_epoch_sum;
     pnb__eval_values eval; /* of step last_eval_step; -1: there was none */
     int64_t last_eval_step;
     pnb__run_result *result;
 };
+
+/* Whether there is a folder to write into. */
+static inline bool pnb__is_kept(const pnb__trainer *t)
+{
+    return t->opts->logs != NULL;
+}
+
+/* Logs and checkpoints are rank 0's to write; the others do all else alike. */
+static inline bool pnb__is_writer(const pnb__trainer *t)
+{
+    return pnb__is_kept(t) && t->exchange->rank == 0;
+}
+
+/* ---- run_open.c ---- Everything before the first step; what is opened, reset closes.
+ * Errors  as pnb_train */
+pnb_status pnb__trainer_open(pnb__trainer *t, pnb_error *err);
 
 /* ---- loop.c ---- */
 /* Trains until the end or until *opts->stop is set; `out` is filled in both cases. `opts` and what
@@ -103,8 +120,9 @@ pnb_status pnb__checkpoint_write_best(pnb__trainer *t, pnb_error *err);
 /* Its name: "ema" of a moving mean, else "swa". */
 const char *pnb__checkpoint_mean_name(const pnb__trainer *t);
 /* Writes the mean of the weights as checkpoints/swa or ema, which stays in place of the weights:
- * the run is over. Errors  IO, those of the objective */
-pnb_status pnb__checkpoint_write_mean(pnb__trainer *t, pnb_error *err);
+ * the run is over. Unless it `writes` it only takes the mean, as long as rank 0 does. Errors  IO,
+ * those of the objective */
+pnb_status pnb__checkpoint_write_mean(pnb__trainer *t, bool writes, pnb_error *err);
 /* Reads optimiser and state from a checkpoint whose objective is already open. */
 pnb_status pnb__checkpoint_read(pnb__trainer *t, const char *dir, pnb_error *err);
 

@@ -35,10 +35,11 @@ static void test_stranger(void **state)
     struct sockaddr_in a = {.sin_family = AF_INET,
                             .sin_port = htons((uint16_t)port),
                             .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    static const char request[] = "GET / HTTP/1.1\r\nHost: somewhere\r\n\r\n";
     int s = socket(AF_INET, SOCK_STREAM, 0), how = 0;
     while (connect(s, (struct sockaddr *)&a, sizeof a) != 0)
         usleep(1000);
-    assert_int_equal(send(s, "GET / HTTP/1.1\r\nHost: somewhere\r\n\r\n", 37, MSG_NOSIGNAL), 37);
+    assert_int_equal(send(s, request, strlen(request), MSG_NOSIGNAL), strlen(request));
     pnb_launch l = {PNB_LAUNCH_TCP, 1, 2, 2, "127.0.0.1", port};
     assert_int_equal(play(&l, 20, nothing), 0);
     assert_int_equal(waitpid(pid, &how, 0), pid);

@@ -21,6 +21,7 @@ struct train_args {
     double inclusion_alpha_occ; /* one weight for both masked terms */
     int64_t zeroshot_frequency;
     pnb__text_list aug_cfg, milestones;
+    int64_t rank_timeout;
     bool show, freeze_bn_stats, freeze_layer_norm;
     bool prolip, adamp, local_loss, gather_with_grad;
 };
@@ -300,10 +301,21 @@ static const pnb__option options[] = {
     PNB__ROW_FLAG(
         "grad-checkpointing", AT(job.grad_checkpointing),
         "Keep less for the backward pass and compute it again: same bits, less memory, more time"),
+    PNB__ROW_INT("global-batch", AT(job.global_batch), "N",
+                 "Pairs of one step in all processes, a multiple of --batch-size, in place of "
+                 "--accum-freq: the same training whatever the number of processes",
+                 PNB__RANGE(1, 2147483647.0)),
     PNB__ROW_FLAG("local-loss", AT(local_loss),
-                  "Accepted for compatibility: one process sees the whole batch"),
+                  "Accepted for compatibility: each of several processes computes the whole loss, "
+                  "whose gradient is the same"),
     PNB__ROW_FLAG("gather-with-grad", AT(gather_with_grad),
-                  "Accepted for compatibility, as --local-loss"),
+                  "Accepted for compatibility: distributions are always gathered with gradients"),
+    PNB__ROW_FLAG("shard-optimizer", AT(job.shard_optimizer),
+                  "Each of several processes keeps its part of the optimiser's state; checkpoints "
+                  "are whole"),
+    PNB__ROW_INT("rank-timeout", AT(rank_timeout), "SECONDS",
+                 "After so long a process that says nothing to the others is given up, and named",
+                 PNB__RANGE(1, 1000000.0), .fallback = "600"),
     PNB__ROW_INT("epochs", AT(job.epochs), "N", "Passes over the data",
                  PNB__RANGE(0, 1000000000.0)),
     PNB__ROW_INT("max-steps", AT(job.max_steps), "N",
@@ -496,7 +508,7 @@ static pnb_status check_unsupported(pnb__app *app, const struct train_args *a)
     if ((a->freeze_bn_stats && !a->job.lock_image) || (a->freeze_layer_norm && !a->job.lock_text))
         return pnb__usage(app, "--lock-image-freeze-bn-stats goes with --lock-image, "
                                "--lock-text-freeze-layer-norm with --lock-text");
-    if (a->local_loss || a->gather_with_grad)
+    if ((a->local_loss || a->gather_with_grad) && app->ranks == NULL)
         pnb__say(app, "--local-loss and --gather-with-grad change nothing in one process: the loss "
                       "sees the whole batch with its gradient");
     return PNB_OK;
@@ -517,6 +529,8 @@ static pnb_status run(pnb__app *app, void *args, pnb__result *r)
     PNB_TRY(fill_data(app, a));
     PNB_TRY(fill_milestones(app, a));
     fill_rest(app, a);
+    o->ranks = app->ranks;
+    pnb_peers_set_timeout(app->ranks, (double)a->rank_timeout);
     PNB_TRY(
         pnb__model_path(app, a->pretrained != NULL ? a->pretrained : o->model, &model, &app->err));
     o->model = model;
@@ -562,12 +576,19 @@ const pnb__command pnb__cmd_train = {
         "batch_i2t_r1 and batch_t2i_r1 in a batch, the uncertainties, and i2t_unc_r and t2i_unc_r: "
         "the correlation of a bin's number with its R@1 over ten bins of queries by uncertainty "
         "(null where it does not exist). --save-best-unc keeps the checkpoint with the most "
-        "negative i2t_unc_r; --report-to tensorboard writes the same numbers as event files.",
+        "negative i2t_unc_r; --report-to tensorboard writes the same numbers as event files.\n\n"
+        "Started by mpirun, srun or torchrun the processes train one model: each reads its share "
+        "of "
+        "the samples, the loss is that of the whole batch, and rank 0 writes. With --global-batch "
+        "the training is the same whatever the number of processes, also of a resumed run. Ctrl-C "
+        "on any of them ends all with a checkpoint; what fails on one ends all with its number.",
     .examples =
         "penumbra train --train-data shapes/train --val-data shapes/val --name first --epochs 20\n"
         "penumbra train --train-data 'set/{00000..00099}.tar' --model ViT-B-16 --recipe published\n"
         "penumbra train --recipe finetune-coco --show\n"
-        "penumbra train --train-data shapes/train --name first --resume latest",
+        "penumbra train --train-data shapes/train --name first --resume latest\n"
+        "mpirun -n 4 penumbra train --train-data shapes/train --global-batch 256 --batch-size 32",
     .defaults = defaults,
     .presets = recipe_rows,
+    .joins = true,
     PNB__RUNS(options, struct train_args, run)};

@@ -76,6 +76,7 @@ pnb_status pnb__train_watched(pnb__app *app, pnb_train_opts *opts, pnb_train_res
     opts->progress_user = &w;
     pnb_status status = pnb_train(app->ctx, opts, out, &app->err);
     opts->progress_user = NULL;
+    app->is_agreed = status == PNB_INTERRUPTED; /* after the checkpoint of a step that all know */
     if (w.started)
         pnb__progress_finish(&w.progress, (size_t)w.step);
     if (status == PNB_OK || status == PNB_INTERRUPTED)

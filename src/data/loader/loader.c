@@ -68,16 +68,28 @@ static pnb_loader_position position_at(const pnb_loader *l, uint64_t number)
     return (pnb_loader_position){l->start.epoch + batch / l->n_batches, batch % l->n_batches};
 }
 
+/* Number of a rank's first batch in a round. */
+static uint64_t share_at(const pnb_loader *l, size_t rank)
+{
+    return (uint64_t)rank * l->opts.round / l->opts.n_ranks;
+}
+
+/* Batches of a round that are this rank's. */
+static uint64_t share_of(const pnb_loader *l)
+{
+    return share_at(l, l->opts.rank + 1) - share_at(l, l->opts.rank);
+}
+
 /* Batches of all ranks before the round that this rank's ticket belongs to. */
 static uint64_t rounds_before(const pnb_loader *l, uint64_t ticket)
 {
-    return ticket / l->opts.turn * l->opts.turn * l->opts.n_ranks;
+    return ticket / share_of(l) * l->opts.round;
 }
 
 /* Where the batch of a ticket stands in the order that all ranks share. */
 static pnb_loader_position position_of(const pnb_loader *l, uint64_t ticket)
 {
-    uint64_t in_round = l->opts.rank * l->opts.turn + ticket % l->opts.turn;
+    uint64_t in_round = share_at(l, l->opts.rank) + ticket % share_of(l);
     return position_at(l, rounds_before(l, ticket) + in_round);
 }
 
@@ -186,6 +198,10 @@ static pnb_status check_opts(const pnb_dataset *ds, const pnb_loader_opts *o, pn
     if (o->rank >= o->n_ranks)
         return pnb__fail(err, PNB_ARG, "loader: rank %zu of %zu, they count from 0", o->rank,
                          o->n_ranks);
+    if (o->round < o->n_ranks || o->round > UINT32_MAX)
+        return pnb__fail(err, PNB_ARG,
+                         "loader: a round of %zu batches for %zu ranks leaves a rank without one",
+                         o->round, o->n_ranks);
     if (o->by_class && (o->resample || !o->shuffle))
         return pnb__fail(err, PNB_ARG,
                          "loader: batches by class have an order of their own: they are neither "
@@ -259,7 +275,10 @@ pnb_status pnb_loader_create(pnb_loader **out, const pnb_dataset *ds, const pnb_
     pnb_loader_opts given = opts ? *opts : pnb_loader_opts_default();
     *out = NULL;
     given.n_ranks = PNB_MAX(given.n_ranks, (size_t)1);
-    given.turn = given.n_ranks == 1 ? 1 : PNB_MAX(given.turn, (size_t)1);
+    if (given.n_ranks == 1)
+        given.round = 1;
+    else if (given.round == 0)
+        given.round = given.n_ranks;
     pnb_status status = check_opts(ds, &given, err);
     if (status != PNB_OK)
         return status;

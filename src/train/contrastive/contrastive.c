@@ -33,8 +33,7 @@ static pnb_status open_dataset(pnb__contrastive *c, const char *spec, pnb_datase
  * of samples, one of tables and folders leaves an incomplete step out. */
 static int64_t steps_of_epoch(const pnb__contrastive *c, int64_t samples)
 {
-    int64_t pairs =
-        (int64_t)c->opts->batch_size * c->opts->accum_freq * (int64_t)c->exchange->n_ranks;
+    int64_t pairs = (int64_t)c->opts->batch_size * c->opts->accum_freq;
     bool rounds_up = pnb_dataset_get_kind(c->train) == PNB_DATASET_TAR;
     return PNB_MAX((samples + (rounds_up ? pairs - 1 : 0)) / pairs, (int64_t)1);
 }
@@ -59,9 +58,9 @@ static pnb_loader_opts loader_opts(const pnb__contrastive *c)
     l.template_share = o->n_templates > 0 ? o->template_share : 0;
     l.templates = o->templates;
     l.n_templates = o->n_templates;
-    l.rank = c->exchange->rank; /* micro-batch m of rank r is number r A + m of the step */
+    l.rank = c->exchange->rank; /* of a step's micro-batches those that step.c says */
     l.n_ranks = c->exchange->n_ranks;
-    l.turn = (size_t)o->accum_freq;
+    l.round = (size_t)o->accum_freq;
     return l;
 }
 
@@ -139,13 +138,12 @@ static int64_t samples_of_epoch(const pnb__contrastive *c)
 static pnb_status check_whole(const pnb__contrastive *c, pnb_error *err)
 {
     const pnb__family_calls *family = pnb__family_of(&c->model->config);
-    bool is_whole = c->opts->accum_freq == 1 && c->exchange->n_ranks == 1;
-    if (is_whole || family->needs_whole_batch == NULL ||
+    if (c->opts->accum_freq == 1 || family->needs_whole_batch == NULL ||
         !family->needs_whole_batch(&c->model->config))
         return PNB_OK;
     return pnb__fail(err, PNB_UNSUPPORTED,
                      "batch norms of a %s model need the whole batch in one pass: give "
-                     "--accum-freq 1, or train with vision_cfg.frozen_norm true",
+                     "--accum-freq 1 and one process, or train with vision_cfg.frozen_norm true",
                      family->name);
 }
 
@@ -153,7 +151,7 @@ static pnb_status check_whole(const pnb__contrastive *c, pnb_error *err)
 static pnb_status check_others(const pnb__contrastive *c, pnb_error *err)
 {
     const pnb_train_opts *o = c->opts;
-    if (o->batch_size > 1 || o->accum_freq > 1 || c->exchange->n_ranks > 1)
+    if (o->batch_size > 1 || o->accum_freq > 1)
         return PNB_OK;
     for (size_t k = 0; k < PNB_N_LOSS_TERMS; k++)
         if (o->loss.weight[k] > 0 && pnb__term_rows[k].needs_others)
@@ -185,13 +183,6 @@ static pnb_status open_contrastive(void *self, const char *checkpoint, pnb__obje
     pnb_status status;
     c->exchange = o->exchange; /* the loop has put in the one of a single process by now */
     PNB_TRY(check_others(c, err));
-    if (c->opts->batch_by_class && c->exchange->n_ranks > 1) {
-        status = pnb__fail(err, PNB_ARG,
-                           "--batch-by-class: %zu processes would have a class more "
-                           "than once in a step",
-                           c->exchange->n_ranks);
-        goto done;
-    }
     if (c->train == NULL) /* open already where its classes were counted */
         PNB_TRY(open_dataset(c, c->opts->train_data, &c->train, err));
     if (c->opts->val_data != NULL)
@@ -205,6 +196,7 @@ static pnb_status open_contrastive(void *self, const char *checkpoint, pnb__obje
     PNB_TRY(list_params(c, o, err));
     PNB_TRY(pnb__contrastive_read_words(c, err));
     PNB_TRY(pnb__contrastive_read_trunk(c, err));
+    PNB_TRY(pnb__contrastive_mark_data(c, &o->data_mark, err));
     o->n_samples = pnb_dataset_size(c->train); /* of the data; an epoch may have fewer or more */
     o->validates = c->val != NULL;
     o->steps_per_epoch = c->steps_per_epoch = steps_of_epoch(c, samples_of_epoch(c));
@@ -304,27 +296,6 @@ static pnb_status announce(void *self, pnb__trainer *t, pnb_error *err)
             "Context: %d tokens, which %.2f%% of the training captions fit into as they are drawn "
             "(the longest has %d); --force-context-length sets another",
             c->context.length, 100 * c->context.share_within, c->context.longest);
-    return status;
-}
-
-/* What the data did not give. */
-/* Cut captions and unreadable samples: at the end, where their numbers are whole. */
-static pnb_status conclude(void *self, pnb__trainer *t, pnb_error *err)
-{
-    enum { MAX_NAMED = 20 };
-    const pnb__contrastive *c = self;
-    size_t n = pnb_loader_n_skipped(c->loader);
-    pnb_status status = PNB_OK;
-    if (c->result->n_truncated > 0)
-        status = pnb__record_info(t, err, "%zu captions were cut to %zu tokens",
-                                  c->result->n_truncated, c->info->text.context_length);
-    if (n > 0 && status == PNB_OK)
-        status = pnb__record_info(t, err, "%zu samples could not be read and were replaced:", n);
-    for (size_t i = 0; i < n && i < MAX_NAMED && status == PNB_OK; i++) {
-        const char *why = "";
-        int64_t sample = pnb_loader_skipped(c->loader, i, &why);
-        status = pnb__record_info(t, err, "  sample %lld: %s", (long long)sample, why);
-    }
     return status;
 }
 
@@ -484,7 +455,7 @@ pnb__objective pnb__contrastive_objective(pnb__contrastive *c, const pnb_ctx *ct
     static const pnb__objective_calls calls = {.open = open_contrastive,
                                                .start = start_contrastive,
                                                .announce = announce,
-                                               .conclude = conclude,
+                                               .conclude = pnb__contrastive_conclude,
                                                .step = step_contrastive,
                                                .updated = updated,
                                                .group = pnb__contrastive_group,
@@ -549,8 +520,8 @@ static pnb_status check_opts(const pnb_train_opts *o, pnb_error *err)
 }
 
 /* Options first: a wrong one costs a second, not the time to open the data. */
-pnb_status pnb_train(const pnb_ctx *ctx, const pnb_train_opts *opts, pnb_train_result *out,
-                     pnb_error *err)
+static pnb_status train(const pnb_ctx *ctx, const pnb_train_opts *opts, pnb_train_result *out,
+                        pnb_error *err)
 {
     pnb__contrastive c;
     pnb__run_result run;
@@ -559,14 +530,31 @@ pnb_status pnb_train(const pnb_ctx *ctx, const pnb_train_opts *opts, pnb_train_r
     pnb_status status = check_opts(opts, err);
     if (status != PNB_OK)
         return status;
-    const pnb__objective objective = pnb__contrastive_objective(&c, ctx, &settled, out);
+    pnb__objective objective = pnb__contrastive_objective(&c, ctx, &settled, out);
+    pnb__exchange *exchange = NULL;
     status = settle_batch(&c, &settled, err);
+    if (status == PNB_OK)
+        status = pnb__contrastive_settle_share(&settled, err);
+    if (status == PNB_OK)
+        status = pnb__exchange_create(&exchange, opts->ranks, err);
     if (status != PNB_OK) {
         close_contrastive(&c);
         return status;
     }
+    objective.exchange = exchange;
     const pnb__run_opts run_opts = pnb__contrastive_run_opts(&settled);
     status = pnb__trainer_run(ctx, &run_opts, &objective, &run, err);
+    pnb__exchange_free(exchange);
     fill_result(out, &run);
+    return status;
+}
+
+/* What fails here, the other processes learn at once; what was agreed on they know. */
+pnb_status pnb_train(const pnb_ctx *ctx, const pnb_train_opts *opts, pnb_train_result *out,
+                     pnb_error *err)
+{
+    pnb_status status = train(ctx, opts, out, err);
+    if (status != PNB_OK && status != PNB_INTERRUPTED)
+        pnb_peers_fail(opts->ranks, status, err);
     return status;
 }

@@ -62,6 +62,15 @@ pnb__objective pnb__contrastive_objective(pnb__contrastive *c, const pnb_ctx *ct
 pnb_status pnb__contrastive_scale(const pnb__contrastive *c, double *a, double *b, pnb_error *err);
 pnb__text_masker pnb__contrastive_masker(const pnb__contrastive *c);
 
+/* ---- share.c ---- what several processes have of a step, and say of it at the end */
+/* o->accum_freq becomes that of all processes.  Errors  ARG (a global batch that does not divide, a
+ * process without a forward pass, options that need one process) */
+pnb_status pnb__contrastive_settle_share(pnb_train_opts *o, pnb_error *err);
+/* A number of the contents of the training data, by a few samples; 0 of one process. */
+pnb_status pnb__contrastive_mark_data(const pnb__contrastive *c, uint64_t *out, pnb_error *err);
+/* Lines of out.log on cut captions and unreadable samples, of all processes. */
+pnb_status pnb__contrastive_conclude(void *self, pnb__trainer *t, pnb_error *err);
+
 /* ---- contrastive_options.c ---- */
 /* Errors  ARG, naming the option and what it may be */
 pnb_status pnb__contrastive_check_opts(const pnb_train_opts *o, pnb_error *err);

@@ -273,6 +273,8 @@ static const pnb__field fields[] = {
     /* which samples a step sees, and in which order */
     {"dataset_resampled", AT(dataset_resampled), NULL, PNB__FIELD_BOOL, true, PNB__ALSO_NONE},
     {"batch_by_class", AT(batch_by_class), NULL, PNB__FIELD_BOOL, true, PNB__ALSO_NONE},
+    {"global_batch", AT(global_batch), NULL, PNB__FIELD_SIZE, false, PNB__ALSO_NONE},
+    {"shard_optimizer", AT(shard_optimizer), NULL, PNB__FIELD_BOOL, false, PNB__ALSO_NONE},
     {"train_num_samples", AT(train_num_samples), NULL, PNB__FIELD_I64, true, PNB__ALSO_NONE},
     {"workers", AT(workers), NULL, PNB__FIELD_INT, false, PNB__ALSO_NONE},
     /* what of a sample's captions it sees */
@@ -433,6 +435,7 @@ pnb__run_opts pnb__contrastive_run_opts(const pnb_train_opts *o)
         .batch_size = o->batch_size,
         .accum_freq = o->accum_freq,
         .grad_checkpointing = o->grad_checkpointing,
+        .shard_optimizer = o->shard_optimizer,
         .epochs = o->epochs,
         .max_steps = o->max_steps,
         .head_epochs = o->head_epochs,

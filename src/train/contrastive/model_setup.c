@@ -139,7 +139,7 @@ static pnb_status set_initial_values(const pnb__contrastive *c, json_t *config, 
     const pnb_train_opts *o = c->opts;
     json_t *vision = json_object_get(config, "vision_cfg");
     json_t *text = json_object_get(config, "text_cfg");
-    double pairs = (double)o->batch_size * o->accum_freq * (double)c->exchange->n_ranks;
+    double pairs = (double)o->batch_size * o->accum_freq;
     double dim = json_number_value(json_object_get(config, "embed_dim"));
     double bias = isnan(o->init_logit_bias) ? -log(pairs) : o->init_logit_bias;
     double unc = isnan(o->init_unc_bias) ? -10 + log(768 / PNB_MAX(dim, 1)) : o->init_unc_bias;

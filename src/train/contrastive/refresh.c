@@ -113,7 +113,7 @@ done:
 static pnb_status average(buffers *b, const pnb__contrastive *c, pnb_loader *loader, pnb__graph *g,
                           pnb__tensor *pixels, pnb_error *err)
 {
-    int64_t n = c->steps_per_epoch * c->opts->accum_freq * (int64_t)c->exchange->n_ranks;
+    int64_t n = c->steps_per_epoch * c->opts->accum_freq;
     const pnb_loader_position first = pnb_loader_get_position(loader);
     pnb_status status;
     PNB_TRY(move_buffers(b, &c->kernels, b->before, false, err));

@@ -1,17 +1,18 @@
 /* One optimiser step: forward, losses with the masked pass, backward.
  *
- * In one process without accumulation everything is one graph. With accum_freq A and R processes
- * the loss must still see all A R micro-batches at once, so a step runs in three parts (GradCache,
+ * In one process without accumulation everything is one graph. With A micro-batches in R processes
+ * the loss must still see all A micro-batches at once, so a step runs in three parts (GradCache,
  * Gao et al. 2021):
  *   1. encode each micro-batch without gradients, collect the distributions, gather those of the
  *      other processes;
- *   2. losses over all of them, times 1/R, gradients with respect to the distributions, summed over
- *      the processes (exchange.h says why);
+ *   2. losses over all of them, and gradients with respect to the distributions (exchange.h);
  *   3. per micro-batch, forward again and backward from sum(dist * d_dist), which adds into the
  *      weights' gradient stores.
  * The result is the gradient of the big batch. In part 2 rows are ordered so that the masked rows
  * of every micro-batch come first, where loss.c expects their originals; the losses do not depend
- * on the order of pairs. Micro-batch m of process r is number r A + m of the step. */
+ * on the order of pairs. Process r has the micro-batches floor(r A / R) to floor((r + 1) A / R)
+ * - 1.
+ */
 #include <string.h>
 
 #include "train/contrastive/step_graphs.h"
@@ -88,8 +89,7 @@ static pnb__tensor *mean_trace(const pnb__dist *d)
     return u;
 }
 
-/* L = sum_k weight_k term_k over all rows given; with R processes the gradient is that of L / R,
- * what is reported is L. */
+/* L = sum_k weight_k term_k over all rows given. */
 static pnb_status build_loss(pnb__step_graphs *s, pnb__graph *g, const pnb__dist *side,
                              pnb_error *err)
 {
@@ -106,11 +106,8 @@ static pnb_status build_loss(pnb__step_graphs *s, pnb__graph *g, const pnb__dist
     pnb_status status = pnb__loss_build(&s->loss, g, &in, &c->opts->loss, err);
     s->image_unc = mean_trace(&side[IMAGE]);
     s->text_unc = mean_trace(&side[TEXT]);
-    pnb__tensor *ours = s->loss.total;
-    if (c->exchange->n_ranks > 1)
-        ours = pnb__affine(ours, 1 / (double)c->exchange->n_ranks, 0);
     if (status == PNB_OK)
-        status = pnb__graph_plan(g, ours, err);
+        status = pnb__graph_plan(g, s->loss.total, err);
     return status == PNB_OK ? pnb__loss_start(&s->loss, err) : status;
 }
 
@@ -170,7 +167,7 @@ static pnb_status build_back(pnb__step_graphs *s, pnb_error *err)
     return pnb__graph_plan(s->back.graph, total, err);
 }
 
-/* Host copies of what three parts hand to each other, (A R B, D) a side. */
+/* Host copies of what three parts hand to each other, (A B, D) a side. */
 static pnb_status make_arrays(pnb__step_graphs *s, pnb_error *err)
 {
     s->row_scratch = pnb__alloc_array(s->batch * s->dim, sizeof *s->row_scratch);
@@ -273,15 +270,17 @@ pnb_status pnb__step_create(pnb__step_graphs **out, pnb__contrastive *c, pnb_err
     s->owner = c;
     s->batch = c->opts->batch_size;
     s->n_masked = masked_rows(c->opts);
-    s->n_micro = (size_t)c->opts->accum_freq;
-    s->first_micro = c->exchange->rank * s->n_micro;
-    s->n_all = c->exchange->n_ranks * s->n_micro;
+    s->n_all = (size_t)c->opts->accum_freq;
+    s->first_micro = pnb__step_first_micro(s, c->exchange->rank);
+    s->n_micro = pnb__step_first_micro(s, c->exchange->rank + 1) - s->first_micro;
     s->length = c->info->text.context_length;
     s->n_patches = c->info->vision.n_patches;
     s->n_kept = pnb__mask_n_kept(s->n_patches, c->opts->mask_keep);
     s->dim = c->info->embed_dim;
     pnb__kernels_fill(&s->kernels, c->ctx, pnb__model_real(c->model));
-    pnb_status status = make_masks(s, err);
+    pnb_status status = PNB_ALLOC_ZERO(s->from, c->exchange->n_ranks + 1, err);
+    if (status == PNB_OK)
+        status = make_masks(s, err);
     if (status == PNB_OK)
         status = make_mix(s, err);
     if (status == PNB_OK)
@@ -329,6 +328,7 @@ void pnb__step_free(pnb__step_graphs *s)
     pnb__free(s->kept_positions);
     pnb__free(s->patch_scratch);
     pnb__free(s->text_scratch);
+    pnb__free(s->from);
     pnb__free(s->row_of);
     pnb__free(s->row_scratch);
     pnb__free(s->grad_scratch);

@@ -42,13 +42,22 @@ struct pnb__step_graphs {
     int32_t *ids, *masked_ids, *kept, *kept_positions;
     uint32_t *patch_scratch;
     unsigned char *text_scratch;
-    size_t *row_of;       /* [pairs of the step] where each stands; NULL: in their order */
-    float *row_scratch;   /* rows of a micro-batch */
-    double *grad_scratch; /* rows of a step */
-    size_t n_pixels;      /* of a micro-batch */
+    size_t *from;            /* [processes + 1] what each has of an array, as it is exchanged */
+    size_t *row_of;          /* [pairs of the step] where each stands; NULL: in their order */
+    float *row_scratch;      /* rows of a micro-batch */
+    double *grad_scratch;    /* rows of a step */
+    size_t n_pixels;         /* of a micro-batch */
+    pnb_status begin_status; /* of sums that began within a graph's run */
+    pnb_error begin_error;
     pnb__kernels kernels;
     pnb__contrastive *owner;
 };
+
+/* Number of a process's first micro-batch in the step; of the one behind the last, of all. */
+static inline size_t pnb__step_first_micro(const pnb__step_graphs *s, size_t rank)
+{
+    return rank * s->n_all / s->owner->exchange->n_ranks;
+}
 
 /* The loss sees nothing but what one graph makes. */
 static inline bool pnb__step_is_whole(const pnb__step_graphs *s)

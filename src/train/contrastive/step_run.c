@@ -8,6 +8,7 @@
  * encoded: all parts see the same. All that is random is a function of (seed, step), so part 3,
  * another process and a resumed run meet the same masks and samples. Batches are copied where part
  * 3 needs them again. */
+#include <math.h>
 #include <string.h>
 
 #include "train/contrastive/step_graphs.h"
@@ -225,15 +226,19 @@ static pnb_status back_micro(pnb__step_graphs *s, size_t micro, pnb_error *err)
 /* Rows of one array between the processes. Those of a process lie in two blocks, masked originals
  * and the others; of masked sides in one. */
 static pnb_status exchange_rows(const pnb__step_graphs *s, int side, float *rows,
-                                pnb_status (*move)(void *, float *, size_t, pnb_error *),
+                                pnb_status (*move)(void *, float *, const size_t *, pnb_error *),
                                 pnb_error *err)
 {
-    void *self = s->owner->exchange->self;
-    size_t masked = s->n_micro * s->n_masked * s->dim;
-    size_t others = s->n_micro * (s->batch - s->n_masked) * s->dim;
-    pnb_status status = masked > 0 ? move(self, rows, masked, err) : PNB_OK;
-    if (status == PNB_OK && side < MASKED_IMAGE && others > 0)
-        status = move(self, rows + s->n_all * s->n_masked * s->dim, others, err);
+    const pnb__exchange *x = s->owner->exchange;
+    const size_t widths[2] = {s->n_masked * s->dim, (s->batch - s->n_masked) * s->dim};
+    pnb_status status = PNB_OK;
+    for (int block = 0; block < (side < MASKED_IMAGE ? 2 : 1) && status == PNB_OK; block++) {
+        for (size_t p = 0; p <= x->n_ranks; p++)
+            s->from[p] = pnb__step_first_micro(s, p) * widths[block];
+        if (widths[block] > 0)
+            status = move(x->self, rows, s->from, err);
+        rows += s->n_all * widths[block];
+    }
     return status;
 }
 
@@ -250,18 +255,32 @@ static pnb_status gather_rows(const pnb__step_graphs *s, pnb_error *err)
     return status;
 }
 
-/* Its adjoint: dL/d row of a process is the sum of what all of them say of that row. */
-static pnb_status gather_gradients(const pnb__step_graphs *s, pnb_error *err)
+/* The scalars of the logits have the gradient of the whole loss in every process: it counts once.
+ */
+static pnb_status count_once(const pnb__step_graphs *s, pnb_error *err)
 {
-    const pnb__exchange *x = s->owner->exchange;
+    const pnb__contrastive *c = s->owner;
+    pnb__param *const scalars[] = {c->logit_scale, c->logit_bias};
     pnb_status status = PNB_OK;
-    for (int i = 0; i < N_SIDES * N_PARTS && status == PNB_OK; i++) {
-        pnb__dist side = s->loss_side[i / N_PARTS];
-        if (*pnb__dist_part(&side, i % N_PARTS) != NULL)
-            status = exchange_rows(s, i / N_PARTS, s->arrays[i / N_PARTS].d[i % N_PARTS],
-                                   x->gather_back, err);
+    for (size_t i = 0; i < PNB_COUNT(scalars) && c->exchange->rank > 0 && status == PNB_OK; i++) {
+        const pnb__param *p = scalars[i];
+        if (p != NULL && p->grad_store != NULL)
+            status = s->kernels.mem_zero(c->ctx, p->grad_store,
+                                         p->n * PNB__REAL_SIZE(s->kernels.real), err);
     }
     return status;
+}
+
+/* Called in the backward pass of the last micro-batch, when a weight has all of its gradient: the
+ * earlier micro-batches are in its store already. The order is the graph's, so all processes begin
+ * the same sums. What fails is told behind the run, which cannot be stopped from here. */
+static void begin_sum(void *user, pnb__param *p)
+{
+    pnb__step_graphs *s = user;
+    const pnb__exchange *x = s->owner->exchange;
+    const pnb__flat grad = {p->grad, p->n};
+    if (s->begin_status == PNB_OK && p->trainable)
+        s->begin_status = x->begin(x->self, &s->kernels, &grad, 1, &s->begin_error);
 }
 
 /* Stores are cleared first, since every backward pass adds to them. */
@@ -282,10 +301,34 @@ static pnb_status run_accumulation(pnb__step_graphs *s, pnb__contrastive *c, dou
     if (status == PNB_OK)
         status = run_loss(s, err);
     if (status == PNB_OK)
-        status = gather_gradients(s, err);
-    for (size_t micro = 0; micro < s->n_micro && status == PNB_OK; micro++)
+        status = count_once(s, err);
+    for (size_t micro = 0; micro < s->n_micro && status == PNB_OK; micro++) {
+        if (micro + 1 == s->n_micro && c->exchange->begin != NULL)
+            pnb__graph_watch_grads(s->back.graph, begin_sum, s);
         status = back_micro(s, micro, err);
+    }
+    pnb__graph_watch_grads(s->back.graph, NULL, NULL);
+    if (status == PNB_OK && s->begin_status != PNB_OK)
+        status = pnb__fail(err, s->begin_status, "%s", s->begin_error.text);
     return status;
+}
+
+/* The first process whose distributions are not finite; -1: all are. Looked for once the loss is
+ * not: the loss has all rows in it, and would blame everybody. */
+static int find_culprit(const pnb__step_graphs *s)
+{
+    for (size_t p = 0; p < s->owner->exchange->n_ranks; p++)
+        for (size_t m = pnb__step_first_micro(s, p); m < pnb__step_first_micro(s, p + 1); m++)
+            for (int i = 0; i < N_SIDES * N_PARTS; i++) {
+                const float *rows = s->arrays[i / N_PARTS].value[i % N_PARTS];
+                for (size_t r = 0; r < pnb__step_side_rows(s, i / N_PARTS); r++) {
+                    size_t at = pnb__step_row(s, i / N_PARTS, m - s->first_micro, r) * s->dim;
+                    for (size_t j = 0; j < s->dim; j++)
+                        if (!isfinite(rows[at + j]))
+                            return (int)p;
+                }
+            }
+    return -1;
 }
 
 /* Values stay on the device until here. */
@@ -308,5 +351,9 @@ pnb_status pnb__step_run(pnb__step_graphs *s, pnb__contrastive *c, pnb__step_val
 {
     pnb_status status = pnb__step_is_whole(s) ? run_whole(s, c, &out->data_s, err)
                                               : run_accumulation(s, c, &out->data_s, err);
-    return status == PNB_OK ? read_values(s, c, out, err) : status;
+    if (status == PNB_OK)
+        status = read_values(s, c, out, err);
+    if (status == PNB_OK && c->exchange->n_ranks > 1 && !isfinite(out->total))
+        out->culprit = find_culprit(s);
+    return status;
 }

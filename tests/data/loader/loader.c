@@ -99,10 +99,10 @@ static void read_alone(const pnb_dataset *data, pnb_loader_position at, size_t n
     pnb_loader_free(l);
 }
 
-/* The same read by R ranks, round after round, each `turn` batches at a time. Returns where they
- * stand, all at the same place. */
+/* The same read by R ranks in rounds of so many batches. Returns where they stand, all at the same
+ * place. */
 static pnb_loader_position deal(const pnb_dataset *data, pnb_loader_position at, size_t n_ranks,
-                                size_t turn, char (*wanted)[65])
+                                size_t batches, char (*wanted)[65])
 {
     pnb_loader_position end = at;
     for (size_t r = 0; r < n_ranks; r++) {
@@ -110,14 +110,14 @@ static pnb_loader_position deal(const pnb_dataset *data, pnb_loader_position at,
         pnb_loader *l = NULL;
         o.rank = r;
         o.n_ranks = n_ranks;
-        o.turn = turn;
+        o.round = batches;
         ASSERT_OK(pnb_loader_create(&l, data, &o, &err));
         ASSERT_OK(pnb_loader_set_position(l, at, &err));
         for (size_t round = 0; round < ROUNDS; round++)
-            for (size_t i = 0; i < turn; i++) {
+            for (size_t i = r * batches / n_ranks; i < (r + 1) * batches / n_ranks; i++) {
                 char got[65];
                 hash_one(next_of(l), got);
-                assert_string_equal(got, wanted[(round * n_ranks + r) * turn + i]);
+                assert_string_equal(got, wanted[round * batches + i]);
             }
         pnb_loader_position here = pnb_loader_get_position(l);
         if (r > 0)
@@ -135,17 +135,19 @@ static void test_ranks_share_one_order(void **state)
     static const size_t ranks[] = {1, 2, 3, 4, MOST_RANKS};
     (void)state;
     for (size_t i = 0; i < PNB_COUNT(ranks); i++)
-        for (size_t turn = 1; turn <= 2; turn++) {
+        for (size_t uneven = 0; uneven < 2; uneven++) {
             char wanted[ROUNDS * MOST_RANKS * 2][65];
-            size_t n = ROUNDS * ranks[i] * turn, next = ranks[(i + 1) % PNB_COUNT(ranks)];
-            const pnb_dataset *data = turn == 2 ? ds_bad : ds;
+            size_t next = ranks[(i + 1) % PNB_COUNT(ranks)];
+            size_t batches = uneven > 0 ? 2 * ranks[i] - 1 : ranks[i];
+            size_t n = ROUNDS * batches;
+            const pnb_dataset *data = uneven > 0 ? ds_bad : ds;
             const pnb_loader_position start = {2, 5};
             read_alone(data, start, n, wanted);
-            pnb_loader_position at = deal(data, start, ranks[i], turn, wanted);
+            pnb_loader_position at = deal(data, start, ranks[i], batches, wanted);
             assert_int_equal(at.epoch * (N_SAMPLES / BATCH) + at.batch,
                              2 * (N_SAMPLES / BATCH) + 5 + n);
-            read_alone(data, at, ROUNDS * next * turn, wanted);
-            deal(data, at, next, turn, wanted);
+            read_alone(data, at, ROUNDS * next, wanted);
+            deal(data, at, next, next, wanted);
         }
 }
 

@@ -1,0 +1,98 @@
+/* Processes of one launcher in one command (penumbra/peers.h).
+ *
+ * They must be one program: the same version and the same bytes, looked at in /proc/self/exe. */
+#define _GNU_SOURCE 1
+#include "program/together.h"
+
+#include <sched.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/base.h"
+#include "peers/peers.h"
+#include "program/source_commit.h"
+
+/* Long enough for a cluster to start all of them. */
+#define WAIT_S 300.0
+
+static pnb_status compare_programs(pnb__app *app, const pnb__command *command)
+{
+    char hex[65], *bytes = NULL, *text = NULL;
+    const char *commit = pnb__source_commit();
+    size_t n = 0;
+    pnb__sha256 sha;
+    pnb_status status = pnb__read_file("/proc/self/exe", SIZE_MAX / 2, &bytes, &n, &app->err);
+    if (status != PNB_OK)
+        return status;
+    pnb__sha256_init(&sha);
+    pnb__sha256_update(&sha, bytes, n);
+    pnb__sha256_hex(&sha, hex);
+    pnb__free(bytes);
+    text = pnb__format("command: %s\nversion: %s\ncommit: %s\nsha256: %s\n", command->name,
+                       pnb_version(), commit != NULL ? commit : "unknown", hex);
+    if (text == NULL)
+        return pnb__fail_nomem(&app->err, sizeof hex);
+    status = pnb__peers_compare(app->ranks, "program", text, &app->err);
+    pnb__free(text);
+    return status;
+}
+
+/* Only rank 0 has something to say where all goes well. */
+static pnb_status fall_silent(pnb__app *app)
+{
+    if (pnb_peers_rank(app->ranks) == 0)
+        return PNB_OK;
+    app->common.quiet = app->is_silent = true;
+    app->nowhere = fopen("/dev/null", "w");
+    if (app->nowhere == NULL)
+        return pnb__fail_errno(&app->err, "opening", "/dev/null");
+    app->out = app->nowhere;
+    return PNB_OK;
+}
+
+pnb_status pnb__together_open(pnb__app *app, const pnb__program *program,
+                              const pnb__command *command)
+{
+    if (!command->joins)
+        return PNB_OK;
+    pnb_status status = pnb_launch_read(&app->launch, program->environment, &app->err);
+    if (status == PNB_OK)
+        status = pnb_peers_open(&app->ranks, &app->launch, WAIT_S, &app->err);
+    if (status == PNB_OK)
+        status = fall_silent(app);
+    if (status == PNB_OK && app->ranks != NULL)
+        status = compare_programs(app, command);
+    return status;
+}
+
+void pnb__together_fail(pnb__app *app, pnb_status status)
+{
+    if (status != PNB_OK && !app->is_agreed)
+        pnb_peers_fail(app->ranks, status, &app->err);
+}
+
+bool pnb__together_speaks(const pnb__app *app)
+{
+    return pnb_peers_is_speaker(app->ranks);
+}
+
+void pnb__together_close(pnb__app *app)
+{
+    pnb_peers_close(app->ranks);
+    app->ranks = NULL;
+    if (app->nowhere != NULL)
+        fclose(app->nowhere);
+    app->nowhere = NULL;
+}
+
+/* A launcher that binds gives its child fewer processors than it has itself. */
+int pnb__together_threads(const pnb__app *app)
+{
+    cpu_set_t ours, parents;
+    if (app->ranks == NULL || app->launch.n_local < 2)
+        return 0;
+    bool is_bound = sched_getaffinity(0, sizeof ours, &ours) == 0 &&
+                    sched_getaffinity(getppid(), sizeof parents, &parents) == 0 &&
+                    !CPU_EQUAL(&ours, &parents);
+    return is_bound ? 0 : PNB_MAX(pnb__n_processors() / (int)app->launch.n_local, 1);
+}

@@ -1,0 +1,23 @@
+/* A command that several processes run together: tied before its options are read, so that what
+ * goes wrong is said once. */
+#ifndef PNB_PROGRAM_TOGETHER_H
+#define PNB_PROGRAM_TOGETHER_H
+
+#include "program/app.h"
+
+/* Ties the processes that a launcher started, for a command that works so; app->ranks stays NULL
+ * alone. All but rank 0 fall silent but for failures of their own.
+ * Errors  those of pnb_launch_read and pnb_peers_open; ARG (another program: named) */
+pnb_status pnb__together_open(pnb__app *app, const pnb__program *program,
+                              const pnb__command *command);
+/* Tells the others of a failure that they do not know of. */
+void pnb__together_fail(pnb__app *app, pnb_status status);
+/* Whether this process prints what went wrong. */
+bool pnb__together_speaks(const pnb__app *app);
+void pnb__together_close(pnb__app *app);
+
+/* Threads of a process that shares its machine with others of its job, where nobody names a number:
+ * its part of the processors, unless the launcher bound it to some of them. 0 alone: all. */
+int pnb__together_threads(const pnb__app *app);
+
+#endif

@@ -1,0 +1,137 @@
+/* Several processes on one step: how many micro-batches there are, whether all read the same data,
+ * and what each of them could not read. */
+#include <string.h>
+
+#include "peers/peers.h"
+#include "train/contrastive/contrastive.h"
+
+/* A global batch is so many forward passes, whoever makes them: a run goes on with another number
+ * of processes and meets the same batches. Masked rows, mixes and words that drop out are drawn by
+ * the number of a forward pass, so --batch-size is a part of what stays the same. */
+pnb_status pnb__contrastive_settle_share(pnb_train_opts *o, pnb_error *err)
+{
+    size_t n_ranks = pnb_peers_count(o->ranks);
+    size_t passes = (size_t)PNB_MAX(o->accum_freq, 0) * n_ranks;
+    if (o->global_batch > 0) {
+        if (o->accum_freq > 1)
+            return pnb__fail(err, PNB_ARG,
+                             "--global-batch %zu says how many forward passes a step has, "
+                             "--accum-freq %d too: give one of them",
+                             o->global_batch, o->accum_freq);
+        if (o->batch_size == 0 || o->global_batch % o->batch_size != 0)
+            return pnb__fail(err, PNB_ARG, "--global-batch %zu is no multiple of --batch-size %zu",
+                             o->global_batch, o->batch_size);
+        passes = o->global_batch / o->batch_size;
+    }
+    if (passes > INT32_MAX)
+        return pnb__fail(err, PNB_ARG, "%zu forward passes of a step, at most 2^31 - 1", passes);
+    if (passes < n_ranks && o->global_batch > 0)
+        return pnb__fail(err, PNB_ARG,
+                         "--global-batch %zu has %zu batches of %zu for %zu processes: one would "
+                         "have nothing to do; lower --batch-size",
+                         o->global_batch, passes, o->batch_size, n_ranks);
+    if (o->batch_by_class && passes > 1)
+        return pnb__fail(err, PNB_ARG,
+                         "--batch-by-class: a step of %zu batches, in %zu processes, would have a "
+                         "class more than once",
+                         passes, n_ranks);
+    o->accum_freq = (int)passes;
+    return PNB_OK;
+}
+
+/* NULL leaves the seed as it is, so that a sample without a name has a mark too. */
+static uint64_t hash_text(const char *text, uint64_t seed)
+{
+    return text != NULL ? pnb__hash_bytes(text, strlen(text), seed) : seed;
+}
+
+/* Names and captions, and how long the pictures are: what differs between two versions of a set. */
+pnb_status pnb__contrastive_mark_data(const pnb__contrastive *c, uint64_t *out, pnb_error *err)
+{
+    enum { LOOKS = 32 };
+    size_t n = pnb_dataset_size(c->train), step = PNB_MAX(n / LOOKS, (size_t)1);
+    uint64_t mark = n;
+    (void)err; /* the loader names what is unreadable */
+    if (c->exchange->n_ranks == 1)
+        return PNB_OK;
+    for (size_t i = 0; i < n; i += step) {
+        pnb_sample s = {0};
+        if (pnb_dataset_get(c->train, i, &s, NULL) == PNB_OK) {
+            mark = hash_text(s.key, mark + s.n_image_bytes);
+            for (size_t k = 0; k < s.n_texts; k++)
+                mark = hash_text(s.texts[k], mark);
+        }
+        pnb_sample_reset(&s);
+    }
+    *out = mark;
+    return PNB_OK;
+}
+
+/* ---- at the end ---- */
+
+/* "captions cut" and the samples of this process, a line each. As text, since what another process
+ * could not read is of interest to people alone. */
+static void list_skipped(const pnb__contrastive *c, size_t most, pnb__buf *out)
+{
+    size_t n = pnb_loader_n_skipped(c->loader);
+    pnb__buf_printf(out, "%zu %zu\n", c->result->n_truncated, n);
+    for (size_t i = 0; i < PNB_MIN(n, most); i++) {
+        const char *why = "";
+        int64_t sample = pnb_loader_skipped(c->loader, i, &why);
+        pnb__buf_printf(out, "  sample %lld: %s\n", (long long)sample, why);
+    }
+}
+
+/* Up to *left lines behind the first, which had the numbers. A line may be longer than the log's:
+ * it is cut. */
+static pnb_status record_lines(pnb__trainer *t, const char *text, size_t *left, pnb_error *err)
+{
+    pnb_status status = PNB_OK;
+    for (const char *at = strchr(text, '\n'); at != NULL && at[1] != '\0' && *left > 0;) {
+        size_t n = strcspn(at + 1, "\n");
+        status = pnb__record_info(t, err, "%.*s", (int)PNB_MIN(n, (size_t)1000), at + 1);
+        if (status != PNB_OK)
+            break;
+        at += 1 + n;
+        --*left;
+    }
+    return status;
+}
+
+/* Cut captions and unreadable samples: at the end, where their numbers are whole. Every process has
+ * read its own samples alone; rank 0 writes of all, in the order of ranks. */
+pnb_status pnb__contrastive_conclude(void *self, pnb__trainer *t, pnb_error *err)
+{
+    enum { MOST_NAMED = 20 };
+    const pnb__contrastive *c = self;
+    size_t n_ranks = c->exchange->n_ranks, n_cut = 0, n_skipped = 0, left = MOST_NAMED;
+    pnb__buf mine = {0}, *all = NULL;
+    pnb_status status;
+    list_skipped(c, MOST_NAMED, &mine);
+    PNB_TRY(pnb__buf_check(&mine, err));
+    PNB_TRY(PNB_ALLOC_ZERO(all, n_ranks, err));
+    PNB_TRY(pnb__peers_tell_all(c->exchange->ranks, mine.data, mine.size, all, err));
+    for (size_t p = 0; p < n_ranks; p++) {
+        size_t cut = 0, skipped = 0;
+        if (sscanf(all[p].data, "%zu %zu", &cut, &skipped) == 2) {
+            n_cut += cut;
+            n_skipped += skipped;
+        }
+    }
+    c->result->n_truncated = n_cut;
+    c->result->n_skipped = n_skipped;
+    if (n_cut > 0)
+        PNB_TRY(pnb__record_info(t, err, "%zu captions were cut to %zu tokens", n_cut,
+                                 c->info->text.context_length));
+    if (n_skipped > 0)
+        PNB_TRY(pnb__record_info(t, err,
+                                 "%zu samples could not be read and were replaced:", n_skipped));
+    for (size_t p = 0; p < n_ranks; p++)
+        PNB_TRY(record_lines(t, all[p].data, &left, err));
+done:
+    for (size_t p = 0; p < n_ranks && all != NULL; p++)
+        pnb__buf_reset(&all[p]);
+    pnb__free(all);
+    pnb__buf_reset(&mine);
+    return status;
+}

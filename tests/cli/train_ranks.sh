@@ -1,0 +1,138 @@
+#!/bin/bash
+# train by several processes over sockets: the training of one, its bits for a number of processes,
+# resuming with another number, and how all end when one cannot go on.
+source "$(dirname "$0")/common/lib.sh"
+source "$(dirname "$0")/common/ranks.sh"
+make_small
+common=(train --train-data shapes/train --model tiny --override "$small_config" --batch-size 2
+    --global-batch 14 --logs logs --workers 1 --seed 3 --threads 1 --tokenizer tok.json
+    --log-every-n-steps 1 -q)
+few=(--max-steps 4)
+
+# one training, whoever makes it; ranks with one batch more than others too
+want 0 "${common[@]}" "${few[@]}" --name one
+for n in 2 3 7; do
+    want_ranks 0 $n "${common[@]}" "${few[@]}" --name r$n
+    check "$n ranks train as one" near_runs logs/one logs/r$n 1e-6 1e-5
+done
+check "one result is printed" test "$(grep -c 'steps done' out)" -eq 1
+check "nothing else is said" test ! -s err
+want_ranks 0 3 "${common[@]}" "${few[@]}" --name again --shard-optimizer
+for file in model optimizer; do
+    check "the same bits, and whole with shares" cmp -s \
+        logs/{r3,again}/checkpoints/latest/$file.safetensors
+done
+want_ranks 0 2 "${common[@]}" "${few[@]}" --name local --local-loss --rank-timeout 100
+check "--local-loss is accepted" near_runs logs/one logs/local 1e-6 1e-5
+
+# interrupted on one rank: all save; another number of ranks goes on
+ranks 3 "${common[@]}" --max-steps 100000 --name cut &
+for _ in $(seq 1000); do
+    [ -s logs/cut/results.jsonl ] && break
+    sleep 0.02
+done
+kill -INT "$(cut -d' ' -f3 pids)"
+wait
+check "interrupted is said once" test "$(grep -c 'interrupted' err)" -eq 1
+says "continue with --resume latest"
+step=$(readlink logs/cut/checkpoints/latest)
+check "there is a checkpoint" test -d "logs/cut/checkpoints/$step"
+want 1 "${common[@]}" --max-steps 100000 --name cut --resume latest --global-batch 12
+says "accum_freq"
+
+# killed: the others end with its number, and what was saved goes on to where one process comes
+ranks 3 "${common[@]}" --max-steps 12 --save-every-n-steps 1 --name killed &
+for _ in $(seq 1000); do
+    [ -e logs/killed/checkpoints/latest ] && break
+    sleep 0.02
+done
+kill -KILL "$(cut -d' ' -f2 pids)"
+wait
+if [ "$(readlink logs/killed/checkpoints/latest)" != step_12 ]; then
+    one_error "rank 1: its process is gone"
+fi
+want_ranks 0 2 "${common[@]}" --max-steps 12 --save-every-n-steps 1 --name killed --resume latest
+want 0 "${common[@]}" --max-steps 12 --name whole
+check "the same curve" near_runs logs/whole logs/killed 1e-5 1e-4
+
+# stopped: given up by name
+ranks 2 "${common[@]}" --max-steps 100000 --name hangs --rank-timeout 1 &
+for _ in $(seq 1000); do
+    [ -s logs/hangs/results.jsonl ] && break
+    sleep 0.02
+done
+kill -STOP "$(cut -d' ' -f2 pids)"
+sleep 1.5
+for _ in $(seq 200); do
+    grep -q error err && break
+    sleep 0.05
+done
+kill -KILL "$(cut -d' ' -f2 pids)"
+wait
+one_error "rank 1: nothing came from it for 1 s"
+
+# what differs between ranks is named
+rank_args=("" "--lr 0.5")
+want_ranks 1 2 "${common[@]}" "${few[@]}" --name x
+one_error 'rank 1: its option is not that of rank 0: "lr: 0.001" there, "lr: 0.5" here'
+rank_args=("" "" "--train-data shapes/val")
+want_ranks 1 3 "${common[@]}" "${few[@]}" --name x
+one_error 'rank 2: its option is not that of rank 0: "train_data: shapes/train"'
+rank_args=("" "--nonsense")
+want_ranks 1 2 "${common[@]}" "${few[@]}" --name x
+one_error "rank 1: unknown option --nonsense"
+rank_args=()
+mkdir -p here/data there/data
+cp -r shapes/train/* here/data && cp -r shapes/val/* there/data
+port=$((20000 + RANDOM % 12000))
+: >err
+for r in 0 1; do
+    folder=here && [ $r = 0 ] || folder=there
+    (cd $folder && RANK=$r WORLD_SIZE=2 LOCAL_WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=$port \
+        "$PENUMBRA" "${common[@]}" --train-data data --tokenizer ../tok.json "${few[@]}" --name x \
+        >>../out 2>>../err </dev/null) &
+done
+wait
+one_error 'rank 1: its data or model is not that of rank 0: "samples: '
+rm -r there/data
+: >err
+for r in 0 1; do
+    folder=here && [ $r = 0 ] || folder=there
+    (cd $folder && RANK=$r WORLD_SIZE=2 LOCAL_WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 \
+        MASTER_PORT=$((port + 1)) "$PENUMBRA" "${common[@]}" --train-data data \
+        --tokenizer ../tok.json "${few[@]}" --name x >>../out 2>>../err </dev/null) &
+done
+wait
+one_error "rank 1: data: no such file"
+
+# more ranks than shards are fine, more than batches are not
+want_ranks 1 8 "${common[@]}" "${few[@]}" --name x
+one_error "one would have nothing to do"
+want 1 "${common[@]}" "${few[@]}" --name x --global-batch 15
+says "no multiple of --batch-size"
+want 1 "${common[@]}" "${few[@]}" --name x --accum-freq 2
+says "give one of them"
+RANK=0 WORLD_SIZE=2 want 2 "${common[@]}" "${few[@]}" --name x
+says "MASTER_ADDR is not"
+
+# what cannot be written ends all, by rank 0's word
+mkdir -p logs/full/checkpoints && chmod 500 logs/full/checkpoints
+if [ "$(id -u)" -ne 0 ]; then
+    want_ranks 1 2 "${common[@]}" "${few[@]}" --name full
+    one_error "rank 0: "
+fi
+chmod 700 logs/full/checkpoints
+want_ranks 1 2 "${common[@]}" "${few[@]}" --name nan --lr 1e30 --grad-clip-norm 0 --warmup 0
+one_error "step "
+
+# alone nothing of MPI is loaded
+"$PENUMBRA" "${common[@]}" --max-steps 100000 --name alone >out 2>err </dev/null &
+pid=$!
+for _ in $(seq 1000); do
+    [ -s logs/alone/results.jsonl ] && break
+    sleep 0.02
+done
+check "no libmpi in a process without a launcher" test "$(grep -c libmpi /proc/$pid/maps)" -eq 0
+kill -KILL $pid
+wait $pid 2>/dev/null
+finish
