@@ -139,6 +139,39 @@ else()
     message(STATUS "freetype2 or harfbuzz missing: built without `penumbra data emoji`")
 endif()
 
+# Approximate search: C++ behind one bridge, of which nothing gets out. The archive brings no list of
+# what it needs itself.
+find_library(FAISS_LIBRARY NAMES faiss)
+find_path(FAISS_INCLUDE NAMES faiss/IndexHNSW.h)
+include(CheckLanguage)
+if(PNB_TSAN OR PNB_FUZZ)
+    set(FAISS_LIBRARY "") # it is not instrumented
+endif()
+if(FAISS_LIBRARY AND FAISS_INCLUDE)
+    # the C++ compiler beside the C compiler: their sanitizers and OpenMP are one
+    if(NOT DEFINED CMAKE_CXX_COMPILER AND NOT DEFINED ENV{CXX})
+        set(name g++)
+        if(CMAKE_C_COMPILER_ID MATCHES "Clang")
+            set(name clang++)
+        endif()
+        find_program(PNB_CXX NAMES ${name})
+        if(PNB_CXX)
+            set(CMAKE_CXX_COMPILER ${PNB_CXX})
+        endif()
+    endif()
+    check_language(CXX)
+endif()
+add_library(pnb_faiss INTERFACE)
+set(PNB_FAISS_LIBS "") # for a static link
+if(FAISS_LIBRARY AND FAISS_INCLUDE AND CMAKE_CXX_COMPILER)
+    enable_language(CXX)
+    set(FAISS_FOUND TRUE)
+    target_link_libraries(pnb_faiss INTERFACE ${FAISS_LIBRARY} pnb_blas lapack stdc++)
+    set(PNB_FAISS_LIBS " -lfaiss -llapack -lstdc++")
+else()
+    message(STATUS "FAISS missing (libfaiss-dev, g++): built without approximate search by hnsw and ivf")
+endif()
+
 add_library(pnb_databases INTERFACE)
 set(PNB_DATABASE_LIBS "") # for a static link
 if(SQLITE_FOUND)

@@ -23,8 +23,8 @@ add_compile_options(-fno-math-errno)
 # kernels, whose results are compared with a tolerance, opt out (rooms.cmake).
 add_compile_options(-ffp-contract=off)
 
-add_compile_options(-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes
-                    -Wmissing-prototypes)
+add_compile_options(-Wall -Wextra -Wpedantic -Wshadow -Wconversion
+                    $<$<COMPILE_LANGUAGE:C>:-Wstrict-prototypes> $<$<COMPILE_LANGUAGE:C>:-Wmissing-prototypes>)
 if(CMAKE_C_COMPILER_ID STREQUAL "GNU")
     # Cutting a long text to its buffer is what we use snprintf for.
     add_compile_options(-Wno-format-truncation -fno-semantic-interposition)

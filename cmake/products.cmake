@@ -7,7 +7,7 @@ foreach(room IN LISTS library_rooms)
         list(APPEND library_objects $<TARGET_OBJECTS:pnb_room_${room}>)
     endif()
 endforeach()
-set(library_links OpenMP::OpenMP_C pnb_mpi pnb_blas pnb_media pnb_fonts pnb_databases m)
+set(library_links OpenMP::OpenMP_C pnb_mpi pnb_blas pnb_media pnb_fonts pnb_faiss pnb_databases m)
 
 # Exported: pnb_<letter>..., the public API; pnb__..., shared between our files, stays inside.
 set(version_script ${CMAKE_BINARY_DIR}/penumbra.map)

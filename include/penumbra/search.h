@@ -26,8 +26,14 @@
 extern "C" {
 #endif
 
-/* Kinds of index, X(NAME, name). EXACT looks at every row and misses nothing. */
-#define PNB_INDEX_LIST(X) X(EXACT, exact)
+/* Kinds of index, X(NAME, name). EXACT looks at every row and misses nothing. The others find
+ * candidates and score those in f64; they serve measures that are inner products: csd, mean,
+ * and vmf of rows with concentrations.
+ * - INT8, BF16: a scan over a copy of the rows in one or two bytes a number; hits->n_unsure says
+ *   for how many queries a hit may have been missed.
+ * - HNSW, IVF: a graph, or cells, of FAISS (UNSUPPORTED in a build without it); the recall that
+ *   `recall` asks for is aimed at, and pnb_index_describe says what was measured. */
+#define PNB_INDEX_LIST(X) X(EXACT, exact) X(INT8, int8) X(BF16, bf16) X(HNSW, hnsw) X(IVF, ivf)
 
 typedef enum pnb_index_kind {
 #define PNB_INDEX_ENUM(NAME, name) PNB_INDEX_##NAME,
@@ -45,6 +51,7 @@ typedef struct pnb_search_opts {
     pnb_index_kind kind; /* EXACT */
     size_t shortlist; /* pnb_search: only so many items of a query, those whose means are nearest,
                        * are scored; as many as there are items, or 0: all, nothing is missed. 0 */
+    double recall;    /* HNSW, IVF: share of the true hits to aim at, above 0 up to 1. 0.99 */
 } pnb_search_opts;
 
 /* The values that stand beside the fields. */
@@ -56,6 +63,7 @@ typedef struct pnb_hits {
     size_t n_queries, k; /* as asked for */
     int64_t *index;      /* [n_queries][k] row of the gallery */
     double *score;       /* [n_queries][k] exact f64 score of the pair */
+    size_t n_unsure;     /* queries for which an exact search may find others; 0 where it is one */
 } pnb_hits;
 
 void pnb_hits_reset(pnb_hits *hits); /* frees the arrays, all zero afterwards; NULL is fine */
@@ -80,6 +88,30 @@ typedef struct pnb_index pnb_index;
 pnb_status pnb_index_create(pnb_index **out, const pnb_ctx *ctx, const pnb_gaussians *gallery,
                             const pnb_search_opts *opts, pnb_error *err);
 void pnb_index_free(pnb_index *index); /* NULL is fine */
+
+/* What an index says of itself; 0 for what its kind does not know. */
+typedef struct pnb_index_about {
+    const char *kind;
+    double bytes;    /* of what it keeps beside the rows */
+    double recall;   /* HNSW, IVF: at 10, measured on n_sample of its own rows when it was built */
+    size_t n_sample; /* queries from elsewhere, texts say, may find less */
+    size_t effort;   /* rows that a walk keeps, or cells that are looked into, for that */
+} pnb_index_about;
+void pnb_index_describe(const pnb_index *index, pnb_index_about *out);
+
+/* Writes an index to a file, and opens one for the rows, measure and kind that it was made for.
+ * Files are trusted: FAISS reads them. ctx may be NULL.
+ * Errors  UNSUPPORTED (a kind that is made anew in no time: EXACT, INT8, BF16), ARG (the rows or
+ *         the measure are others), FORMAT (damaged), NOT_FOUND, IO, NOMEM */
+pnb_status pnb_index_save(const pnb_index *index, const pnb_ctx *ctx, const char *path,
+                          pnb_error *err);
+pnb_status pnb_index_open(pnb_index **out, const pnb_ctx *ctx, const pnb_gaussians *gallery,
+                          const pnb_search_opts *opts, const char *path, pnb_error *err);
+
+/* "exact", "hnsw", ...; NULL for a number that is none. */
+const char *pnb_index_kind_name(pnb_index_kind kind);
+/* "1.7.3", of FAISS in this build; NULL: there is none. */
+const char *pnb_index_faiss_version(void);
 /* As pnb_search, with a prepared gallery. Safe from several threads at once, each with hits of its
  * own; ctx may differ from the one the index was made with.
  * Errors  those of pnb_search */

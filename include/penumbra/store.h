@@ -227,6 +227,7 @@ typedef struct pnb_store_hits {
     pnb_measure measure; /* that was used */
     int64_t *number;     /* [n_queries][k] */
     double *score;       /* [n_queries][k] */
+    size_t n_unsure;     /* queries, at least, for which an exact search may find others */
 } pnb_store_hits;
 void pnb_store_hits_reset(pnb_store_hits *hits); /* NULL is fine */
 
@@ -243,6 +244,20 @@ pnb_store_search_opts pnb_store_search_opts_default(void); /* 10 hits by the fam
  *         has no hits and is no error */
 pnb_status pnb_store_search(pnb_store *store, const pnb_ctx *ctx, const pnb_embeddings *queries,
                             const pnb_store_search_opts *opts, pnb_store_hits *out, pnb_error *err);
+
+/* What pnb_store_build made and found. */
+typedef struct pnb_store_built {
+    size_t n_shards, n_built; /* in all, and those that had none yet */
+    double least_recall;      /* of those built; 1 where none was */
+    double bytes;             /* of those built */
+} pnb_store_built;
+
+/* Builds the files that searches of kind HNSW or IVF by opts' measure read: one a shard, beside it,
+ * for each that has none. Shards do not change, so such a file stays right; it goes with its shard.
+ * Rows that come later are searched exactly until this is called again. `out` may be NULL.
+ * Errors  ARG (another kind), BUSY, and those of pnb_index_create */
+pnb_status pnb_store_build(pnb_store *store, const pnb_ctx *ctx, const pnb_search_opts *opts,
+                           pnb_store_built *out, pnb_error *err);
 
 /* ---- checking ---- */
 

@@ -7,6 +7,8 @@
 
 #include <math.h>
 
+#include "index/ann/ann.h"
+#include "index/compressed/compressed.h"
 #include "index/exact/exact_search.h"
 #include "index/shortlist.h"
 
@@ -24,8 +26,10 @@ static const pnb__index_calls *const kinds[] = {
 
 pnb_search_opts pnb_search_opts_default(void)
 {
-    return (pnb_search_opts){
-        .measure = PNB_MEASURE_CSD, .measure_opts = pnb_measure_opts_default(), .k = 10};
+    return (pnb_search_opts){.measure = PNB_MEASURE_CSD,
+                             .measure_opts = pnb_measure_opts_default(),
+                             .k = 10,
+                             .recall = 0.99};
 }
 
 pnb_range_opts pnb_range_opts_default(void)
@@ -88,6 +92,67 @@ done:
     if (status != PNB_OK)
         pnb__free(index);
     return status;
+}
+
+static pnb_status fail_file(const pnb__index_calls *calls, pnb_error *err)
+{
+    return pnb__fail(err, PNB_UNSUPPORTED,
+                     "an index of kind %s has no file of its own; hnsw and ivf have", calls->name);
+}
+
+pnb_status pnb_index_open(pnb_index **out, const pnb_ctx *ctx, const pnb_gaussians *gallery,
+                          const pnb_search_opts *opts, const char *path, pnb_error *err)
+{
+    const pnb__index_file file = {path, opts};
+    const pnb__index_calls *calls = NULL;
+    pnb_index *index = NULL;
+    pnb_status status;
+    *out = NULL;
+    PNB_TRY(choose(ctx, opts->kind, &calls, err));
+    if (calls->open == NULL)
+        PNB_TRY(fail_file(calls, err));
+    PNB_TRY(calls->check(gallery, opts, err));
+    PNB_TRY(PNB_ALLOC_ZERO(index, 1, err));
+    index->calls = calls;
+    index->measure = opts->measure;
+    PNB_TRY(calls->open(&index->self, ctx, gallery, &file, err));
+    *out = index;
+    index = NULL;
+done:
+    pnb__free(index);
+    return status;
+}
+
+pnb_status pnb_index_save(const pnb_index *index, const pnb_ctx *ctx, const char *path,
+                          pnb_error *err)
+{
+    pnb__out_file f = {0};
+    pnb_status status;
+    if (index->calls->save == NULL)
+        return fail_file(index->calls, err);
+    PNB_TRY(pnb__out_open(&f, path, err));
+    PNB_TRY(index->calls->save(index->self, ctx, &f, err));
+    status = pnb__out_commit(&f, err);
+done:
+    pnb__out_abort(&f);
+    return status;
+}
+
+void pnb_index_describe(const pnb_index *index, pnb_index_about *out)
+{
+    *out = (pnb_index_about){.kind = index->calls->name};
+    if (index->calls->describe != NULL)
+        index->calls->describe(index->self, out);
+}
+
+const char *pnb_index_kind_name(pnb_index_kind kind)
+{
+    return (unsigned)kind < PNB_N_INDEX_KINDS ? kinds[kind]->name : NULL;
+}
+
+const char *pnb_index_faiss_version(void)
+{
+    return pnb__faiss_version();
 }
 
 void pnb_index_free(pnb_index *index)

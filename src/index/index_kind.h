@@ -1,5 +1,6 @@
-/* What a kind of index is: the calls behind pnb_index. exact/ is one; another is a folder beside
- * it, a table of these calls and its row in PNB_INDEX_LIST (penumbra/search.h).
+/* What a kind of index is: the calls behind pnb_index. exact/ is one, compressed/ and ann/ have two
+ * each; another is a folder beside them, a table of these calls and its row in PNB_INDEX_LIST
+ * (penumbra/search.h).
  *
  * An index is made of a set's rows (a view) for one measure and one direction, and answers any
  * number of times, from several threads at once, each with a context of its own. Arguments come
@@ -21,6 +22,12 @@ typedef struct pnb__among {
     size_t k;                  /* 1 or more */
     const unsigned char *only; /* [row of the gallery] 0: never a hit; NULL: all may be */
 } pnb__among;
+
+/* A file of an index, and what it has to be for. */
+typedef struct pnb__index_file {
+    const char *path;
+    const pnb_search_opts *opts;
+} pnb__index_file;
 
 /* `self` is the index's own struct. */
 typedef struct pnb__index_calls {
@@ -44,6 +51,20 @@ typedef struct pnb__index_calls {
     /* Every query's scores of all rows: what inclusion and evaluation need. NULL: likewise. */
     pnb_status (*rows)(const void *self, const pnb_ctx *ctx, const pnb_gaussians *queries,
                        pnb__visit_fn visit, void *user, pnb_error *err);
+    /* Adds to a zeroed *out that has the name; NULL: nothing to say. */
+    void (*describe)(const void *self, pnb_index_about *out);
+    /* To an open output that is committed when all went well, and back; NULL: not worth a file. */
+    pnb_status (*save)(const void *self, const pnb_ctx *ctx, pnb__out_file *f, pnb_error *err);
+    pnb_status (*open)(void **self, const pnb_ctx *ctx, const pnb_gaussians *gallery,
+                       const pnb__index_file *file, pnb_error *err);
 } pnb__index_calls;
+
+/* What loops of one thread take: the caller's context, or, for NULL, a plain one. */
+static inline pnb_ctx pnb__index_context(const pnb_ctx *ctx)
+{
+    pnb_ctx inner = ctx != NULL ? *ctx : (pnb_ctx){.isa = PNB_ISA_GENERIC};
+    inner.n_threads = 1;
+    return inner;
+}
 
 #endif

@@ -88,6 +88,13 @@ pnb_status pnb__shards_leftovers(const pnb_store *store, const pnb__catalog_stat
 /* Joins shards at the end while the last is not much smaller than what stands before it. */
 pnb_status pnb__shards_join(pnb_store *store, pnb_error *err);
 
+/* ---- store_index.c ---- */
+
+/* Whether indexes of a kind lie in files beside shards, and the path of one; allocated. */
+bool pnb__shard_has_index_file(pnb_index_kind kind);
+pnb_status pnb__shard_index_path(const pnb__shard *shard, pnb_index_kind kind, char **out,
+                                 pnb_error *err);
+
 /* ---- store_write.c ---- */
 
 /* Makes the store the writer for one call; *began says whether pnb_store_end is due. */

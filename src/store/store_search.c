@@ -24,6 +24,7 @@ typedef struct search_run {
     pnb__hit *best;       /* [query][k] */
     size_t *n_best;       /* [query] */
     pnb__hit *joined;     /* [2 k] */
+    size_t n_unsure;      /* the most of a shard */
 } search_run;
 
 pnb_store_search_opts pnb_store_search_opts_default(void)
@@ -86,19 +87,41 @@ static bool is_same_search(const pnb_search_opts *a, const pnb_search_opts *b)
 {
     const pnb_measure_opts *x = &a->measure_opts, *y = &b->measure_opts;
     return a->measure == b->measure && a->reverse == b->reverse && a->kind == b->kind &&
-           x->inclusion_eps == y->inclusion_eps && x->match_a == y->match_a &&
-           x->match_b == y->match_b && x->match_factor == y->match_factor &&
-           x->n_samples == y->n_samples && x->seed == y->seed;
+           a->recall == b->recall && x->inclusion_eps == y->inclusion_eps &&
+           x->match_a == y->match_a && x->match_b == y->match_b &&
+           x->match_factor == y->match_factor && x->n_samples == y->n_samples && x->seed == y->seed;
 }
 
-static pnb_status make_index(const search_run *run, const pnb_embeddings *set, pnb_view *view,
-                             pnb_index **index, pnb_error *err)
+/* How a shard is searched: graphs and cells are made by pnb_store_build, and a shard that has none,
+ * a new one say, is searched exactly. `path` is the file, NULL where there is none to open. */
+static pnb_status settle_kind(const search_run *run, const pnb__shard *shard, pnb_search_opts *opts,
+                              char **path, pnb_error *err)
 {
-    pnb_status status = pnb__set_view(view, set, run->search.measure, err);
+    pnb_status status = PNB_OK;
+    *opts = run->search;
+    *path = NULL;
+    if (!pnb__shard_has_index_file(opts->kind))
+        return PNB_OK;
+    status = pnb__shard_index_path(shard, opts->kind, path, err);
+    if (status == PNB_OK && !pnb__path_is_file(*path)) {
+        pnb__free(*path);
+        *path = NULL;
+        opts->kind = PNB_INDEX_EXACT;
+    }
+    return status;
+}
+
+static pnb_status make_index(const search_run *run, const pnb__shard *shard,
+                             const pnb_search_opts *opts, const char *path, pnb__shard *to,
+                             pnb_error *err)
+{
+    pnb_status status = pnb__set_view(&to->view, shard->set, opts->measure, err);
     if (status == PNB_OK)
-        status = pnb_index_create(index, run->ctx, &view->rows, &run->search, err);
+        status = path != NULL
+                     ? pnb_index_open(&to->index, run->ctx, &to->view.rows, opts, path, err)
+                     : pnb_index_create(&to->index, run->ctx, &to->view.rows, opts, err);
     if (status != PNB_OK)
-        pnb_view_reset(view);
+        pnb_view_reset(&to->view);
     return status;
 }
 
@@ -107,17 +130,22 @@ static pnb_status make_index(const search_run *run, const pnb_embeddings *set, p
 static pnb_status find_index(const search_run *run, pnb__shard *shard, pnb__shard *own,
                              const pnb_index **out, pnb_error *err)
 {
-    pnb_status status = PNB_OK;
+    pnb_search_opts opts;
+    char *path = NULL;
+    pnb_status status = settle_kind(run, shard, &opts, &path, err);
+    if (status != PNB_OK)
+        return status;
     pthread_mutex_lock(&run->store->mutex);
     if (shard->index == NULL) {
-        status = make_index(run, shard->set, &shard->view, &shard->index, err);
-        shard->prepared_for = run->search;
+        status = make_index(run, shard, &opts, path, shard, err);
+        shard->prepared_for = opts;
     }
-    bool is_shared = status == PNB_OK && is_same_search(&shard->prepared_for, &run->search);
+    bool is_shared = status == PNB_OK && is_same_search(&shard->prepared_for, &opts);
     pthread_mutex_unlock(&run->store->mutex);
     if (status == PNB_OK && !is_shared)
-        status = make_index(run, shard->set, &own->view, &own->index, err);
+        status = make_index(run, shard, &opts, path, own, err);
     *out = is_shared ? shard->index : own->index;
+    pnb__free(path);
     return status;
 }
 
@@ -155,6 +183,7 @@ static pnb_status search_shard(search_run *run, size_t at, pnb_error *err)
         return PNB_OK;
     PNB_TRY(find_index(run, shard, &own, &index, err));
     PNB_TRY(pnb__index_search(index, run->ctx, &among, &hits, err));
+    run->n_unsure = PNB_MAX(run->n_unsure, hits.n_unsure);
     for (size_t q = 0; q < hits.n_queries; q++)
         join_query(run, q, &hits, shard->first);
 done:
@@ -212,6 +241,7 @@ static void put_hits(const search_run *run, pnb_store_hits *out)
             out->score[q * k + i] = is_hit ? run->best[q * k + i].score : -(double)INFINITY;
         }
     out->measure = run->search.measure;
+    out->n_unsure = run->n_unsure;
 }
 
 static void reset_run(search_run *run)

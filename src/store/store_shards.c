@@ -100,8 +100,12 @@ done:
 
 static bool is_named(const pnb__catalog_state *state, const char *name)
 {
-    for (size_t i = 0; i < state->n_shards; i++)
-        if (strcmp(state->shards[i].file, name) == 0)
+    /* NAME.safetensors, or an index of it: NAME.safetensors.hnsw */
+    size_t n = (size_t)(strstr(name, ".safetensors") - name) + strlen(".safetensors");
+    bool is_whole =
+        name[n] == '\0' || strcmp(name + n, ".hnsw") == 0 || strcmp(name + n, ".ivf") == 0;
+    for (size_t i = 0; is_whole && i < state->n_shards; i++)
+        if (strncmp(state->shards[i].file, name, n) == 0 && state->shards[i].file[n] == '\0')
             return true;
     return false;
 }

@@ -136,6 +136,28 @@ check "the database is there" test -s far.db -a ! -e far/collection.db
 want 1 collection create near --store sqlite:far.db --schema s --join
 says "one folder"
 
+# indexes beside the shards
+want 0 search --collection ready --queries all.safetensors -k 2 --approx int8 --json
+has_keys n_unsure approx
+want 0 search --collection ready --queries all.safetensors -k 2 --json
+hits >exactly
+run collection build ready --approx hnsw --recall 0.9 --measure auto --json
+if grep -q "needs FAISS" err; then
+    says "libfaiss-dev"
+else
+    check "built" test "$status" -eq 0
+    has_keys collection n_shards n_built recall bytes
+    check "a file beside the shard" test -s ready/shards/*.hnsw
+    want 0 search --collection ready --queries all.safetensors -k 2 --approx hnsw --json
+    check "the same hits" test "$(hits | cut -c1-60)" = "$(cut -c1-60 exactly)"
+    want 0 search --index all.safetensors --queries all.safetensors -k 2 --approx ivf --recall 0.9
+    says "building it"
+    want 0 search --index all.safetensors --queries all.safetensors -k 2 --approx ivf
+    check "opened, not built" test "$(grep -c 'building it' err)" -eq 0
+fi
+want 2 search --index all.safetensors --queries all.safetensors --approx int8 --shortlist 5
+says "--shortlist"
+
 # exports: each program's files, and how to ask
 for format in npy faiss qdrant pgvector; do
     want 0 collection export ready --to $format --out out.$format --json --tags set
@@ -239,5 +261,5 @@ fi
 want 1 collection add watched --images shapes/test -q
 says "differently preprocessed"
 want 0 collection add captions --texts lines.txt --exif -m model --csv-img-key filepath --tags t --preprocess model/preprocessor_config.json
-for sub in create add remove list info export verify watch; do every_option collection $sub; done
+for sub in create add remove list info export verify watch build; do every_option collection $sub; done
 finish

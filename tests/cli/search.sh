@@ -251,5 +251,6 @@ says "weights"
 want 1 search --collection nowhere -m model --query-text a --tags a --since 2020-01-01 \
     --until 2021-01-01 --min-uncertainty 0 --max-uncertainty 1
 
+want 0 search --index i.safetensors --queries t.safetensors -k 2 --approx bf16 --recall 0.9
 every_option search
 finish

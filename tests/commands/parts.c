@@ -23,7 +23,7 @@ static void every_row_is_whole(void **state)
         if (strcmp(p->library, "libpq") == 0)
             assert_int_equal(p->version() != NULL, strstr(pnb_store_kinds(), "Postgres") != NULL);
     }
-    assert_int_equal(n, 3);
+    assert_int_equal(n, 5);
 }
 
 int main(void)

@@ -98,6 +98,17 @@ static const pnb__command train = {
 
 static const pnb__option search_options[] = {
     SIZE_ROW("n", 'n', AT(n), "100000", 1e9, "Rows of the index"),
+    PNB__ROW_CHOICE(
+        "index", AT(index), "KIND", "flat|int8|bf16|hnsw|ivf",
+        "What looks for the rows: all as they are, a copy in one or two bytes a number, "
+        "a graph or cells of FAISS",
+        .fallback = "flat"),
+    PNB__ROW_REAL("recall", AT(recall), "SHARE", "hnsw and ivf: share of the true hits to aim at",
+                  PNB__RANGE(0.01, 1), .fallback = "0.99"),
+    PNB__ROW_INT("centres", AT(n_centres), "N",
+                 "Rows and queries lie around so many directions, as embeddings of a model do in "
+                 "heaps; 0: anywhere, where no index but flat finds its way",
+                 PNB__RANGE(0, 1e9), .fallback = "0"),
     SIZE_ROW("dim", 'd', AT(dim), "512", 65536, "Width of an embedding"),
     SIZE_ROW("queries", 'Q', AT(n_queries), "100", 1e8, "Queries of one call"),
     SIZE_ROW("k", 'k', AT(k), "10", 1e6, "Hits of a query"),
@@ -164,7 +175,7 @@ static const pnb__command adapt = {
 
 static const pnb__command search = {
     .name = "search",
-    .summary = "time exact top-k search on synthetic sets",
+    .summary = "time top-k search on synthetic sets",
     .about = "Unit means in random directions with log-variances around -8, made anew from the "
              "seed. One call searches all queries in an index that was prepared before. Beside it "
              "stand the machine's sgemm rate (the faster of our kernels and OpenBLAS) and the "

@@ -1,4 +1,4 @@
-/* Timing of exact search and of retrieval's evaluation on synthetic sets. */
+/* Timing of search and of retrieval's evaluation on synthetic sets. */
 #ifndef PNB_COMMANDS_BENCH_BENCH_SEARCH_H
 #define PNB_COMMANDS_BENCH_BENCH_SEARCH_H
 
@@ -8,6 +8,9 @@
 typedef struct pnb__bench_search_opts {
     pnb__bench_opts times;
     size_t n, dim, n_queries, k;
+    size_t n_centres;  /* directions around which rows lie; 0: anywhere */
+    const char *index; /* "flat" or a kind of index */
+    double recall;     /* of those that aim at one */
     pnb_measure measure;
     int64_t n_samples; /* of avg_l2 and match_prob; 0: the measure's own */
 } pnb__bench_search_opts;

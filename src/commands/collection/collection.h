@@ -36,6 +36,12 @@ typedef struct pnb__collection_rows_opts {
     bool repair;
 } pnb__collection_rows_opts;
 
+typedef struct pnb__collection_build_opts {
+    const char *path, *approx;
+    pnb_measure measure; /* or PNB__MEASURE_AUTO */
+    double recall;
+} pnb__collection_build_opts;
+
 typedef struct pnb__collection_export_opts {
     const char *path, *to, *out;
     pnb__row_filter filter;
@@ -48,6 +54,7 @@ pnb_status pnb__collection_remove(pnb__app *app, void *args, pnb__result *r);
 pnb_status pnb__collection_list(pnb__app *app, void *args, pnb__result *r);
 pnb_status pnb__collection_info(pnb__app *app, void *args, pnb__result *r);
 pnb_status pnb__collection_verify(pnb__app *app, void *args, pnb__result *r);
+pnb_status pnb__collection_build(pnb__app *app, void *args, pnb__result *r);
 pnb_status pnb__collection_export(pnb__app *app, void *args, pnb__result *r);
 
 #endif

@@ -183,6 +183,30 @@ static const pnb__command cmd_verify = {
     .examples = "penumbra collection verify photos --repair",
     PNB__RUNS(verify_options, pnb__collection_rows_opts, pnb__collection_verify)};
 
+/* ---- build ---- */
+
+#define AT(field) PNB__FIELD(pnb__collection_build_opts, field)
+static const pnb__option build_options[] = {
+    COLLECTION_ROW(AT(path)),
+    PNB__ROW_CHOICE("approx", AT(approx), "KIND", "hnsw|ivf", "A graph, or cells",
+                    .fallback = "hnsw"),
+    PNB__SETS_MEASURE_ROW(AT(measure)),
+    PNB__ROW_REAL("recall", AT(recall), "SHARE", "Share of the true hits to aim at",
+                  PNB__RANGE(0.01, 1), .fallback = "0.99"),
+};
+#undef AT
+
+static const pnb__command cmd_build = {
+    .name = "build",
+    .summary = "build indexes for `search --collection --approx hnsw` or ivf",
+    .about =
+        "A file is built beside each shard that has none yet. Shards do not change, so it stays "
+        "right; rows that are added later are searched exactly until this is run again. Recall "
+        "is measured on a sample of a shard's own rows and the least of all is told; queries of "
+        "the other modality may find less.",
+    .examples = "penumbra collection build photos --approx hnsw --recall 0.99",
+    PNB__RUNS(build_options, pnb__collection_build_opts, pnb__collection_build)};
+
 /* ---- export ---- */
 
 #define AT(field) PNB__FIELD(pnb__collection_export_opts, field)
@@ -208,9 +232,9 @@ static const pnb__command cmd_export = {
     .examples = "penumbra collection export photos --to faiss --out photos.faiss",
     PNB__RUNS(export_options, pnb__collection_export_opts, pnb__collection_export)};
 
-static const pnb__command *const subs[] = {&cmd_create, &cmd_add,   &cmd_remove,
-                                           &cmd_list,   &cmd_info,  &cmd_export,
-                                           &cmd_verify, &cmd_watch, NULL};
+static const pnb__command *const subs[] = {&cmd_create, &cmd_add,    &cmd_remove, &cmd_list,
+                                           &cmd_info,   &cmd_export, &cmd_verify, &cmd_watch,
+                                           &cmd_build,  NULL};
 const pnb__command pnb__cmd_collection = {.name = "collection",
                                           .summary =
                                               "keep embeddings that grow, with what is known "

@@ -10,6 +10,7 @@
 #include "base/names.h"
 #include "commands/common/encode_use.h"
 #include "commands/common/set_use.h"
+#include "commands/search/search_approx.h"
 #include "commands/search/search_collection.h"
 #include "commands/search/search_page.h"
 #include "commands/search/search_predict.h"
@@ -76,6 +77,9 @@ static pnb_status find_hits(query_run *run)
 {
     pnb__app *app = run->app;
     pnb_embeddings *found = NULL;
+    if (run->collection.store == NULL && run->opts->approx != NULL)
+        return pnb__search_approx(app, run->name, &run->search, &run->query_view.rows,
+                                  &run->index_view.rows, &run->hits);
     if (run->collection.store == NULL)
         return pnb_search(app->ctx, &run->query_view.rows, &run->index_view.rows, &run->search,
                           &run->hits, &app->err);
@@ -236,6 +240,7 @@ static void report(const query_run *run, pnb__result *r)
                      (const pnb_embeddings *[]){run->index, run->queries},
                      (const char *[]){"index", "queries"});
     pnb__put_match(r, run->search.measure, &run->search.measure_opts, false);
+    pnb__put_approx(&run->search, &run->hits, r);
     if (run->search.shortlist > 0) {
         size_t n = PNB_MIN(run->search.shortlist, run->index->n);
         pnb__result_int(r, "shortlist", NULL, (int64_t)n);
@@ -327,6 +332,8 @@ pnb_status pnb__search_run(pnb__app *app, const pnb__search_opts *opts, pnb__res
     pnb__check_means(app, run.search.measure, index, &run.index_view.rows);
     if (queries != NULL)
         pnb__check_means(app, run.search.measure, queries, &run.query_view.rows);
+    run.search.kind = pnb__search_kind(opts->approx);
+    run.search.recall = opts->recall;
     run.search.measure_opts.seed = (uint64_t)app->common.seed;
     PNB_TRY(pnb__match_settle(app, &opts->match, run.search.measure, &run.queries->info,
                               &run.index->info, &run.search.measure_opts));

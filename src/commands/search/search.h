@@ -26,6 +26,8 @@ typedef struct pnb__search_opts {
     pnb__row_filter filter;      /* rows of a collection */
     pnb_measure measure;         /* or PNB__MEASURE_AUTO */
     pnb__match_words match;      /* its constants, where it has any */
+    const char *approx;          /* kind of index that looks for candidates; NULL: exact */
+    double recall;               /* of those that aim at one */
     size_t shortlist;            /* items of a query that are scored, nearest means; 0: all */
     pnb_prediction prediction;   /* what p(match) makes of variances */
     size_t n_draws;              /* of sampling; 0: 400 */

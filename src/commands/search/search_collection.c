@@ -91,6 +91,7 @@ static pnb_status put_places(const pnb__collection_search *c, size_t n, pnb_stor
     hits->n_queries = from->n_queries;
     hits->k = from->k;
     hits->score = from->score;
+    hits->n_unsure = from->n_unsure;
     from->score = NULL;
     return status;
 }

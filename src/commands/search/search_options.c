@@ -45,6 +45,14 @@ static const pnb__option options[] = {
                  "Score only the N rows whose means are nearest to the query's: faster, and others "
                  "may be missed; by default every row",
                  PNB__RANGE(1, 1e9)),
+    PNB__ROW_CHOICE("approx", AT(job.approx), "KIND", "int8|bf16|hnsw|ivf",
+                    "Look for candidates in a copy of one or two bytes a number, or by a graph or "
+                    "cells of FAISS, and score those: faster, and others may be missed, which is "
+                    "told. The last two are kept in a file beside the set (SET.hnsw), made when it "
+                    "is not there; for collections `collection build` makes them"),
+    PNB__ROW_REAL("recall", AT(job.recall), "SHARE",
+                  "--approx hnsw or ivf: share of the true hits to aim at when the file is made",
+                  PNB__RANGE(0.01, 1), .fallback = "0.99"),
     PNB__ROW_CHOICE(
         "predict", AT(job.prediction), "HOW", PNB__CHOICES(PNB_PREDICTION_LIST(PNB__CHOICE_OF)),
         "What variances do to p(match): nothing but what the measure makes of them, or, by "
@@ -140,6 +148,10 @@ static pnb_status check_kind(pnb__app *app, const struct search_args *a)
     if (a->job.shortlist > 0 && !isnan(l->conformal_alpha))
         return pnb__usage(app,
                           "--conformal promises that nothing is missed: leave --shortlist out");
+    if (a->job.approx != NULL &&
+        (a->inclusion != NULL || a->job.shortlist > 0 || !isnan(l->conformal_alpha)))
+        return pnb__usage(app, "--approx finds candidates its own way and may miss some: leave "
+                               "--inclusion, --shortlist and --conformal out");
     if (a->job.n_draws > 0 && a->job.prediction != PNB_PREDICTION_SAMPLING)
         return pnb__usage(app, "--draws needs --predict sampling");
     if (predicts && (!isnan(l->min_probability) || !isnan(l->conformal_alpha)))
