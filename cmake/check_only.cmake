@@ -7,9 +7,15 @@ endif()
 set(CMAKE_C_COMPILE_OBJECT
     "<CMAKE_C_COMPILER> <DEFINES> <INCLUDES> <FLAGS> -Xclang -emit-llvm-only -o <OBJECT> -c <SOURCE>"
     "touch <OBJECT>")
-set(CMAKE_C_CREATE_STATIC_LIBRARY "touch <TARGET>")
-set(CMAKE_C_CREATE_SHARED_LIBRARY "touch <TARGET>")
-set(CMAKE_C_LINK_EXECUTABLE "touch <TARGET>")
+set(CMAKE_CXX_COMPILE_OBJECT
+    "<CMAKE_CXX_COMPILER> <DEFINES> <INCLUDES> <FLAGS> -Xclang -emit-llvm-only -o <OBJECT> -c <SOURCE>"
+    "touch <OBJECT>")
+# what stands above the bridge to FAISS is linked as C++
+foreach(language C CXX)
+    set(CMAKE_${language}_CREATE_STATIC_LIBRARY "touch <TARGET>")
+    set(CMAKE_${language}_CREATE_SHARED_LIBRARY "touch <TARGET>")
+    set(CMAKE_${language}_LINK_EXECUTABLE "touch <TARGET>")
+endforeach()
 
 # Benches and examples too, which other trees leave out.
 add_custom_target(check_benches ALL)

@@ -1,4 +1,6 @@
-/* A build without the headers of OpenMPI: sockets are there all the same. */
+/* A build without the headers of OpenMPI: a job started by mpirun is refused with what is missing.
+ * The sockets of our own (torchrun's variables) are there all the same, as they need no
+ * library. */
 #include "peers/wire.h"
 
 bool pnb__mpi_is_built(void)

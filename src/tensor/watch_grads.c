@@ -1,5 +1,6 @@
 /* Which gradients are whole when: a parameter's is once the last backward step that adds to it ran.
- * Whoever sends gradients elsewhere may begin with those while the pass goes on. */
+ * Whoever sends gradients elsewhere may begin with those while the pass goes on. Counted by the
+ * inputs of the nodes, so a parameter that stands in several places is told of once. */
 #include "tensor/graph_internal.h"
 
 /* From the last step back: the first time that a parameter is met is the last that adds to it. */

@@ -1,5 +1,6 @@
 /* Ranks compare texts: options as params.txt has them, the instructions their kernels use, number
- * and mark of their samples, a hash of their weights. What differs is named with the rank. */
+ * and mark of their samples, a hash of their weights. What differs is named with the rank. The
+ * texts themselves are made by whoever trains; ties are src/peers. */
 #include "train/agree.h"
 
 #include "peers/peers.h"

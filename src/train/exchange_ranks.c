@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "base/grow.h"
 #include "peers/peers.h"
 #include "train/exchange.h"
 
@@ -92,15 +93,10 @@ static pnb_status open_bucket(meeting *m, size_t bytes, bucket **out, pnb_error 
     pnb_status status = PNB_OK;
     pthread_mutex_lock(&m->lock);
     if (is_new && m->n_buckets == m->buckets_capacity) {
-        size_t n = PNB_MAX(2 * m->buckets_capacity, (size_t)8);
-        bucket *more = pnb__realloc(m->buckets, n * sizeof *more);
-        if (more == NULL) {
-            status = pnb__fail_nomem(err, n * sizeof *more);
-        } else {
-            memset(more + m->buckets_capacity, 0, (n - m->buckets_capacity) * sizeof *more);
-            m->buckets = more;
-            m->buckets_capacity = n;
-        }
+        size_t had = m->buckets_capacity;
+        status = PNB_GROW(m->buckets, m->buckets_capacity, had + 1, err);
+        if (status == PNB_OK)
+            memset(m->buckets + had, 0, (m->buckets_capacity - had) * sizeof *m->buckets);
     }
     if (status == PNB_OK && is_new) {
         m->buckets[m->n_buckets].n_items = m->buckets[m->n_buckets].n_bytes = 0;
@@ -110,24 +106,10 @@ static pnb_status open_bucket(meeting *m, size_t bytes, bucket **out, pnb_error 
     if (status != PNB_OK)
         return status;
     bucket *b = *out = &m->buckets[m->n_buckets - 1]; /* not the thread's before it is sealed */
-    if (b->n_items == b->items_capacity) {
-        size_t n = PNB_MAX(2 * b->items_capacity, (size_t)16);
-        pnb__flat *more = pnb__realloc(b->items, n * sizeof *more);
-        if (more == NULL)
-            return pnb__fail_nomem(err, n * sizeof *more);
-        b->items = more;
-        b->items_capacity = n;
-    }
-    if (b->n_bytes + bytes > b->capacity) {
-        size_t n = PNB_MAX(b->n_bytes + bytes, (size_t)BUCKET_BYTES / 8);
-        n = PNB_MAX(n, 2 * b->capacity);
-        unsigned char *more = pnb__realloc(b->data, n);
-        if (more == NULL)
-            return pnb__fail_nomem(err, n);
-        b->data = more;
-        b->capacity = n;
-    }
-    return PNB_OK;
+    status = PNB_GROW(b->items, b->items_capacity, b->n_items + 1, err);
+    if (status == PNB_OK)
+        status = PNB_GROW(b->data, b->capacity, b->n_bytes + bytes, err);
+    return status;
 }
 
 /* What was copied so far is the thread's from here on, and the next gradient opens another bucket.

@@ -1,4 +1,6 @@
-/* --approx: the index of a set, from its file where it has one, and what its answer is worth. */
+/* --approx: the index of a set, from its file where it has one, and what its answer is worth: the
+ * recall that was measured, and for how many queries the answer may differ from an exact search.
+ * The search itself is src/index/ann. */
 #include "commands/search/search_approx.h"
 
 #include <string.h>

@@ -1,4 +1,6 @@
-/* A build without FAISS: its version says so, and nothing else is asked (ann_index.c). */
+/* A build without FAISS: its version says so, and nothing else is asked, because ann_index.c
+ * refuses graphs and cells before it would. Copies of one or two bytes a number need no FAISS and
+ * stay as they are. */
 #include <stdio.h>
 
 #include "index/ann/faiss_bridge.h"

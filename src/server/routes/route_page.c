@@ -1,4 +1,6 @@
-/* GET /: the page. It holds nothing of anybody's, so it needs no key; what it asks for does. */
+/* GET /: the page. It holds nothing of anybody's, so it needs no key; what it asks for does. The
+ * policy beside it names the hash of each part, so that nothing else may run in it. Its text is
+ * embedded when the program is built (page/page_document.h). */
 #include "server/page/page_document.h"
 #include "server/routes.h"
 

@@ -1,4 +1,6 @@
-/* What is read of a collection in Postgres. */
+/* What is read of a collection in Postgres: rows by their ids or in an order, their fields,
+ * thumbnails and counts. Embeddings come by binary COPY (postgres_copy.c); every text that Postgres
+ * sends is a number or a string of its schema's types (postgres_schema.c). */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

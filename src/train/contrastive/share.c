@@ -1,5 +1,6 @@
 /* Several processes on one step: how many micro-batches there are, whether all read the same data,
- * and what each of them could not read. */
+ * and what each of them could not read. Which rows of the batch are whose is step.c's; here are the
+ * counts that all must share before the first step. */
 #include <string.h>
 
 #include "peers/peers.h"

@@ -174,8 +174,8 @@ static void inner_products_of_halves(void **state)
                 q.mean[i] = 1.0f + 0x1p-8f;
             for (size_t i = 0; i < 4 * dim; i++)
                 x.mean[i] = i / dim % 2 ? -1.0f - 0x1p-8f : 1.0f + 0x1p-8f;
-            for (size_t d = 0; d < dim; d++) /* nothing, and less than the unit takes */
-                x.mean[4 * dim + d] = 0.0f, x.mean[5 * dim + d] = 1e-39f;
+            for (size_t d = 0; d < dim; d++) /* nothing, and mostly less than the unit takes */
+                x.mean[4 * dim + d] = 0.0f, x.mean[5 * dim + d] = d == 0 ? 1.0f : 1e-39f;
             if (m == 0) /* points, too */
                 x.view.log_var = NULL;
             if (ctx != NULL)
