@@ -258,8 +258,8 @@ static void coverage_is_nominal(void **state)
         for (int k = 0; k < PNB_N_CONFORMALS; k++) {
             double over = mean[i][k] - (1 - a->at[i].alpha);
             if (over < -0.01 || (k == PNB_CONFORMAL_SCORE && over > 0.01))
-                fail_msg("%s at %.2f: %.4f of the lists hold a match", pnb_conformal_name(k),
-                         a->at[i].alpha, mean[i][k]);
+                fail_msg("%s at %.2f: %.4f of the lists hold a match",
+                         pnb_conformal_name((pnb_conformal_kind)k), a->at[i].alpha, mean[i][k]);
         }
     free(a);
     free_world(&w);
