@@ -214,12 +214,25 @@ static size_t collect(output out[MAX_OUTPUTS], const pnb__opt_set *sets, size_t 
     return n;
 }
 
+/* Each of the processes would do all of the work, and write it to one place. */
+static pnb_status check_alone(const pnb__app *app, const output *o, pnb_error *err)
+{
+    if (app->ranks != NULL || app->launch.n_ranks < 2)
+        return PNB_OK;
+    return pnb__fail(err, PNB_UNSUPPORTED,
+                     "this command works in one process, and a launcher says that it is one of "
+                     "%zu: all would write --%s %s; start it without mpirun, srun or torchrun's "
+                     "RANK and WORLD_SIZE",
+                     app->launch.n_ranks, o->row->name, o->path);
+}
+
 pnb_status pnb__outputs_check(pnb__app *app, const pnb__opt_set *sets, size_t n_sets)
 {
     output outputs[MAX_OUTPUTS];
     size_t n = collect(outputs, sets, n_sets);
     pnb_status status = PNB_OK;
     for (size_t i = 0; i < n; i++) {
+        PNB_TRY(check_alone(app, &outputs[i], &app->err));
         PNB_TRY(check_name(&outputs[i], &app->err));
         for (size_t s = 0; s < n_sets; s++)
             PNB_TRY(check_inputs(app, &outputs[i], &sets[s]));

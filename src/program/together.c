@@ -53,8 +53,12 @@ static pnb_status fall_silent(pnb__app *app)
 pnb_status pnb__together_open(pnb__app *app, const pnb__program *program,
                               const pnb__command *command)
 {
-    if (!command->joins)
+    if (!command->joins) { /* outputs.c wants to know; variables that say nothing are no mistake
+                              here */
+        if (pnb_launch_read(&app->launch, program->environment, NULL) != PNB_OK)
+            app->launch = (pnb_launch){.n_ranks = 1};
         return PNB_OK;
+    }
     pnb_status status = pnb_launch_read(&app->launch, program->environment, &app->err);
     if (status == PNB_OK)
         status = pnb_peers_open(&app->ranks, &app->launch, WAIT_S, &app->err);
@@ -73,6 +77,8 @@ void pnb__together_fail(pnb__app *app, pnb_status status)
 
 bool pnb__together_speaks(const pnb__app *app)
 {
+    if (app->ranks == NULL && app->launch.n_ranks > 1)
+        return app->launch.rank == 0;
     return pnb_peers_is_speaker(app->ranks);
 }
 

@@ -25,6 +25,16 @@ done
 want_ranks 0 2 "${common[@]}" "${few[@]}" --name local --local-loss --rank-timeout 100
 check "--local-loss is accepted" near_runs logs/one logs/local 1e-6 1e-5
 
+# what works in one process says so, once, and what it would have read alone it reads
+export RANK=1 WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=29555
+want 1 embed --model logs/one/checkpoints/latest --images shapes/val --out ranked.safetensors
+check "only rank 0 says it" test ! -s err
+RANK=0 want 1 embed --model logs/one/checkpoints/latest --images shapes/val --out ranked.safetensors
+says "works in one process, and a launcher says that it is one of 2: all would write --out ranked.safetensors"
+check "nothing was written" test ! -e ranked.safetensors
+want 0 info logs/one/checkpoints/latest
+unset RANK WORLD_SIZE MASTER_ADDR MASTER_PORT
+
 # interrupted on one rank: all save; another number of ranks goes on
 ranks 3 "${common[@]}" --max-steps 100000 --name cut &
 for _ in $(seq 1000); do
