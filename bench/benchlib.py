@@ -272,15 +272,16 @@ class Report:
         return 0 if self.n_missed == 0 else 1
 
 
-def main(run):
-    """Of a bench without options of its own: --save, and --freeze FOLDER where it says so."""
+def main(run, own_options=False):
+    """A bench's exit code. Without options of its own it knows --save, and --freeze FOLDER where it
+    says so; one with `own_options` reads the command line itself."""
     doc = sys.modules["__main__"].__doc__ or ""
     known = ["--save"] + (["--freeze"] if "--freeze" in doc else [])
-    if "-h" in sys.argv[1:] or "--help" in sys.argv[1:]:
+    if not own_options and ("-h" in sys.argv[1:] or "--help" in sys.argv[1:]):
         print(doc.strip() + "\n\noptions: " + " ".join("[%s]" % o for o in known))
         return 0
     unknown = [a for a in sys.argv[1:] if a.startswith("-") and a not in known]
-    if unknown:
+    if unknown and not own_options:
         print("%s: no option %s" % (os.path.basename(sys.argv[0]), unknown[0]), file=sys.stderr)
         return 2
     try:

@@ -331,4 +331,4 @@ def run():
 
 
 if __name__ == "__main__":
-    sys.exit(benchlib.main(run))
+    sys.exit(benchlib.main(run, own_options=True))
