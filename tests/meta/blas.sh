@@ -8,7 +8,7 @@ products=("$PNB_RELEASE_DIR/libpenumbra.so")
 decoy=$(mktemp -d)
 trap 'rm -rf "$decoy"' EXIT
 for name in libopenblas.so.0 libblas.so.3 liblapack.so.3; do
-    found=$(ldd "${products[@]}" | awk -v name="$name" '$1 == name { print $3; exit }')
+    found=$(ldd "${products[@]}" | awk -v name="$name" '$1 == name && !n++ { print $3 }')
     [ -n "$found" ] && cp -L "$found" "$decoy/$name"
 done
 

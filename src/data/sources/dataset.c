@@ -131,7 +131,7 @@ static pnb_status scan_shard(pnb_dataset *ds, const char *path, pnb_error *err)
     pnb_error damage = PNB_ERROR_INIT;
     pnb_status status = pnb__scan_tar(ds, path, &damage);
     if (status == PNB_OK)
-        return PNB_OK;
+        return pnb__tar_classes(ds, path, err); /* a broken file of names is no damage of a shard */
     if (status == PNB_FORMAT && ds->n_shards_wanted > 1) {
         ds->n_shards_broken++;
         return pnb__dataset_warn(ds, err, "%s; the shard is left out", damage.text);
@@ -144,11 +144,13 @@ static pnb_status scan_folder(pnb_dataset *ds, const pnb__spec_settings *s, pnb_
 {
     const char *path = s->path;
     pnb__paths names = {0};
-    size_t n_shards = 0;
+    size_t n_shards = 0, n_inside = 0;
     pnb_status status = PNB_OK;
     PNB_TRY(pnb__list_dir(&names, path, err));
     for (size_t i = 0; i < names.n; i++)
-        ds->n_shards_wanted += pnb__is_shard_name(names.items[i]);
+        n_inside += pnb__is_shard_name(names.items[i]);
+    if (n_inside > 0) /* in place of the folder, which was counted */
+        ds->n_shards_wanted += n_inside - 1;
     for (size_t i = 0; i < names.n && ds->opts.kind != PNB_DATASET_DIR; i++) {
         if (!pnb__is_shard_name(names.items[i]))
             continue;

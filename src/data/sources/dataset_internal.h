@@ -118,6 +118,8 @@ const char *pnb__name_list_unused(const pnb__name_list *l, size_t *n);
 /* ---- dataset_tar.c, dataset_table.c, dataset_dir.c, dataset_karpathy.c ---- Each adds the samples
  * of one source. */
 pnb_status pnb__scan_tar(pnb_dataset *ds, const char *path, pnb_error *err);
+/* The names of classes that lie beside a shard, or in the folder above. */
+pnb_status pnb__tar_classes(pnb_dataset *ds, const char *path, pnb_error *err);
 pnb_status pnb__scan_csv(pnb_dataset *ds, const char *path, pnb_error *err);
 pnb_status pnb__scan_jsonl(pnb_dataset *ds, const char *path, pnb_error *err);
 pnb_status pnb__scan_dir(pnb_dataset *ds, const pnb__spec_settings *s, pnb_error *err);

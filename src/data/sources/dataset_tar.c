@@ -139,7 +139,7 @@ static pnb_status report_left_out(pnb_dataset *ds, const group *g, const char *p
 }
 
 /* CLIP_benchmark keeps classnames.txt above train/ and test/; beside the shards is as good. */
-static pnb_status load_classes(pnb_dataset *ds, const char *path, pnb_error *err)
+pnb_status pnb__tar_classes(pnb_dataset *ds, const char *path, pnb_error *err)
 {
     char *dir = pnb__path_dir(path), *above = dir ? pnb__path_join(dir, "..") : NULL;
     bool found = false;
@@ -182,7 +182,6 @@ pnb_status pnb__scan_tar(pnb_dataset *ds, const char *path, pnb_error *err)
     }
     PNB_TRY(end_group(ds, &g, err));
     PNB_TRY(report_left_out(ds, &g, path, err));
-    PNB_TRY(load_classes(ds, path, err));
 done:
     pnb__free(g.key);
     pnb__tar_close(&tar);

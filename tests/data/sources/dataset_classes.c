@@ -63,6 +63,9 @@ static void test_clip_benchmark(void **state)
     assert_int_equal(pnb_dataset_n_classes(ds), 2);
     assert_string_equal(pnb_dataset_class_name(ds, 0), "cat");
     pnb_dataset_free(ds);
+    put_file(dir, "test/1.tar", b.data, b.size); /* no damage of one shard of several */
+    put_text(dir, "classnames.txt", "cat\n\ndog\n");
+    expect_refused(dir, "test", PNB_FORMAT, "classnames.txt line 2: empty");
     pnb__buf_reset(&b);
     pnb_image_bytes_free(png);
     scratch_remove(dir);
