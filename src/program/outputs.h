@@ -9,7 +9,8 @@
  * (or the other way round), it is none of the files that are read, and no two are the same file. An
  * hour of work is not spent on what cannot be kept.
  * Errors  ARG (of names that meet each other: as a wrong use of the command line), NOT_FOUND, IO,
- *         UNSUPPORTED (one of several processes of a command that works alone); the text, in app->err, names the option */
+ *         UNSUPPORTED (one of several processes of a command that works alone); the text, in
+ * app->err, names the option */
 pnb_status pnb__outputs_check(struct pnb__app *app, const pnb__opt_set *sets, size_t n_sets);
 
 /* Whether both names lead to one file, which need not exist yet. */

@@ -6,8 +6,9 @@
 #include "program/app.h"
 
 /* Ties the processes that a launcher started, for a command that works so; app->ranks stays NULL
- * alone, and where the command works alone, whose outputs then are refused (outputs.h). All but rank 0 fall silent but for failures of their own.
- * Errors  those of pnb_launch_read and pnb_peers_open; ARG (another program: named) */
+ * alone, and where the command works alone, whose outputs then are refused (outputs.h). All but
+ * rank 0 fall silent but for failures of their own. Errors  those of pnb_launch_read and
+ * pnb_peers_open; ARG (another program: named) */
 pnb_status pnb__together_open(pnb__app *app, const pnb__program *program,
                               const pnb__command *command);
 /* Tells the others of a failure that they do not know of. */
