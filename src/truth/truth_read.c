@@ -40,11 +40,6 @@ static bool is_text(const char *name)
     return pnb__ends_with(name, ".txt");
 }
 
-static bool is_shard(const char *name)
-{
-    return pnb__ends_with(name, ".tar");
-}
-
 /* *found: a folder `depth` levels below `dir` holds a file of that kind of name. A folder that
  * cannot be read holds none. Errors  NOMEM */
 static pnb_status holds(const char *dir, bool (*is_kind)(const char *), int depth, bool *found,
@@ -97,7 +92,7 @@ static bool file_contains(const char *path, const char *part)
 /* AUTO stays for JSON: its reader tells by the keys. */
 static pnb_truth_format detect_file(const char *path)
 {
-    if (pnb__ends_with(path, ".tar") || strstr(path, "::") != NULL || strchr(path, '{') != NULL)
+    if (pnb__is_shard_name(path) || strstr(path, "::") != NULL || strchr(path, '{') != NULL)
         return PNB_TRUTH_DATASET;
     if (pnb__ends_with(path, ".json"))
         return PNB_TRUTH_AUTO;
@@ -119,7 +114,7 @@ static pnb_status tars_of(const char *path, char **spec, pnb_error *err)
     *spec = NULL;
     bool has_shards = false;
     if (pnb__path_is_dir(path))
-        PNB_TRY(holds(path, is_shard, 0, &has_shards, err));
+        PNB_TRY(holds(path, pnb__is_shard_name, 0, &has_shards, err));
     if (!has_shards)
         return PNB_OK;
     PNB_TRY(pnb__list_dir(&names, path, err));
@@ -128,7 +123,7 @@ static pnb_status tars_of(const char *path, char **spec, pnb_error *err)
         longest = PNB_MAX(longest, strlen(names.items[i]));
     for (size_t n = 0; n <= longest; n++) /* names are sorted: 0.tar ... 9.tar before 10.tar */
         for (size_t i = 0; i < names.n; i++)
-            if (strlen(names.items[i]) == n && pnb__ends_with(names.items[i], ".tar"))
+            if (strlen(names.items[i]) == n && pnb__is_shard_name(names.items[i]))
                 pnb__buf_printf(&text, "%s%s/%s", text.size > 0 ? "::" : "", path, names.items[i]);
     *spec = text.failed ? NULL : pnb__strdup(text.data);
     if (*spec == NULL)

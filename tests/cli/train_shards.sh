@@ -54,4 +54,15 @@ want 3 "${train[@]}" --train-data cut.tar.gz::s/train --name cut --json
 prints '"n_damaged": 1'
 echo no >no.tar.gz
 want 1 "${train[@]}" --train-data no.tar.gz --name no
+# what training reads, embed and truth read too: same rows, same order
+shard=$(find s/train -name '*.tar' | head -1)
+gzip -c "$shard" >whole.tar.gz
+want 0 embed --model l/plain/checkpoints/latest --images "$shard" --out plain.safetensors -q
+want 0 embed --model l/plain/checkpoints/latest --images whole.tar.gz --out packed.safetensors -q
+check "the same pictures" test "$(sed 's/"shard".*//' plain.ids.jsonl)" = "$(sed 's/"shard".*//' packed.ids.jsonl)"
+check "pictures are there" test -s packed.ids.jsonl
+want 0 embed --model l/plain/checkpoints/latest --texts whole.tar.gz --out captions.safetensors -q
+want 0 eval retrieval --images packed.safetensors --texts captions.safetensors --truth whole.tar.gz \
+    --bootstrap 0 --json -q
+
 finish

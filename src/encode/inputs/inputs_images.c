@@ -9,6 +9,7 @@
 
 #include "base/base.h"
 #include "base/grow.h"
+#include "data/sources/dataset_internal.h"
 #include "data/sources/stamp.h"
 #include "encode/inputs/inputs.h"
 #include "io/byte_names.h"
@@ -45,13 +46,13 @@ static pnb_status add_source(pnb__image_inputs *p, const char *path, pnb_dataset
 
 static bool is_table_or_tar(const char *path)
 {
-    static const char *const endings[] = {".tar",       ".csv",         ".tsv",      ".jsonl",
-                                          "_batch.bin", "/train.bin",   "/test.bin", "_X.bin",
-                                          "idx3-ubyte", "idx3-ubyte.gz"};
+    static const char *const endings[] = {".csv",       ".tsv",       ".jsonl",
+                                          "_batch.bin", "/train.bin", "/test.bin",
+                                          "_X.bin",     "idx3-ubyte", "idx3-ubyte.gz"};
     for (size_t i = 0; i < PNB_COUNT(endings); i++)
         if (pnb__ends_with(path, endings[i]))
             return true;
-    return false;
+    return pnb__is_shard_name(path);
 }
 
 static pnb_status add_dataset(pnb__image_inputs *p, const char *spec, pnb_error *err)

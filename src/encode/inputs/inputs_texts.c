@@ -8,6 +8,7 @@
 
 #include "base/base.h"
 #include "base/grow.h"
+#include "data/sources/dataset_internal.h"
 #include "encode/inputs/inputs.h"
 #include "io/byte_names.h"
 #include "io/foreign.h"
@@ -486,8 +487,8 @@ pnb_status pnb__text_inputs_add(pnb__text_inputs *c, const char *source, const c
         return status != PNB_OK ? status : add_hierarcaps(c, source, err);
     if (pnb__ends_with(source, ".csv") || pnb__ends_with(source, ".tsv"))
         return add_csv(c, source, caption_key, err);
-    if (pnb__ends_with(source, ".tar") || pnb__path_is_dir(source) ||
-        strstr(source, "::") != NULL || strchr(source, '{') != NULL)
+    if (pnb__is_shard_name(source) || pnb__path_is_dir(source) || strstr(source, "::") != NULL ||
+        strchr(source, '{') != NULL)
         return add_dataset(c, source, err);
     return add_text_file(c, source, err);
 }
