@@ -19,7 +19,7 @@
 #include "io/json/value.h"
 #include "penumbra/adapt.h"
 #include "penumbra/safetensors.h"
-#include "train/run_settings.h"
+#include "train/run/run_settings.h"
 
 typedef struct pnb__adapter_calls pnb__adapter_calls;
 

@@ -1,6 +1,6 @@
 /* The libraries that a build may lack, for --version --verbose.
  *
- * Those of pictures are not among them: io/image/formats.c names them by what they read. */
+ * Those of pictures are not among them: io/image/formats/formats.c names them by what they read. */
 #include <string.h>
 
 #include "commands/commands.h"

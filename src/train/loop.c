@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "peers/peers.h"
-#include "train/agree.h"
+#include "train/ranks/agree.h"
 #include "train/trainer.h"
 
 #define MOST_STEPS ((int64_t)1 << 62) /* sums of two such counts are no overflow */

@@ -11,9 +11,9 @@
 
 #include "penumbra/dataset.h"
 #include "tensor/graph.h"
-#include "train/exchange.h"
-#include "train/optim.h"
-#include "train/run_settings.h"
+#include "train/optim/optim.h"
+#include "train/ranks/exchange.h"
+#include "train/run/run_settings.h"
 
 /* Named numbers in the order in which they are written. `title` is a number's name in out.log;
  * NULL: it stands in results.jsonl only. */

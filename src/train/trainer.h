@@ -4,9 +4,9 @@
 #define PNB_TRAIN_TRAINER_H
 
 #include "train/objective.h"
-#include "train/optim.h"
-#include "train/run_options.h"
-#include "train/weight_average.h"
+#include "train/optim/optim.h"
+#include "train/optim/weight_average.h"
+#include "train/run/run_options.h"
 
 /* Paths of a run and the lock that keeps other processes out; rundir.c. */
 typedef struct pnb__rundir {

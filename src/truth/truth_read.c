@@ -9,7 +9,7 @@
 #include "base/grow.h"
 #include "base/names.h"
 #include "data/sources/dataset_internal.h"
-#include "io/image/codec.h"
+#include "io/image/formats/codec.h"
 #include "penumbra/embeddings.h"
 #include "truth/ground_truth.h"
 #include "truth/id_resolver.h"

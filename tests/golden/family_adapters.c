@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "adapt/gen_gauss_loss.h"
-#include "train/loss.h"
+#include "train/losses/loss.h"
 #include "train/losses/pair_loss.h"
 
 static const int four_layers[] = {0, 2, 4, 6, -1};

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "tests/golden/golden.h"
-#include "train/optim.h"
+#include "train/optim/optim.h"
 
 enum { W, B, T, N_PARAMS };
 static const char *const names[N_PARAMS] = {"W", "b", "T"};

@@ -9,7 +9,7 @@
 
 #include "models/model.h"
 #include "models/position_resize.h"
-#include "train/loss.h"
+#include "train/losses/loss.h"
 
 static size_t dim_of(const golden_case *c, const char *name, int axis)
 {

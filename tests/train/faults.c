@@ -3,7 +3,7 @@
 #include "tests/train/fixture.h"
 
 #include "penumbra/loss.h"
-#include "train/optim.h"
+#include "train/optim/optim.h"
 
 #ifdef PNB_FAULTS
 

@@ -7,7 +7,7 @@
 
 #include "penumbra/model.h"
 #include "train/contrastive/contrastive.h"
-#include "train/tfevents.h"
+#include "train/run/tfevents.h"
 
 /* ---- event files ---- */
 

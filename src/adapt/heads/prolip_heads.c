@@ -1,5 +1,6 @@
 /* ProLIP's heads on frozen rows: unit means stay, log-variances are heads, the loss is PPCL with
- * the divergence from N(0, I) and the inclusion of pictures in their captions (train/loss.c).
+ * the divergence from N(0, I) and the inclusion of pictures in their captions
+ * (train/losses/loss.c).
  *
  * The masked copies of ProLIP's inclusion have no embedding here and are left out; the scale of the
  * logits is exp(s) beginning at 10, their bias at -log B. AsymVLM's benchmark keeps both at 1 and 0
@@ -8,7 +9,7 @@
 #include <string.h>
 
 #include "adapt/heads/learned.h"
-#include "train/loss.h"
+#include "train/losses/loss.h"
 
 static pnb_status declare(pnb_adapter *a, pnb__learned *l, pnb_error *err)
 {

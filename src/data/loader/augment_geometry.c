@@ -15,7 +15,7 @@
 #include <string.h>
 
 #include "data/loader/augment_internal.h"
-#include "io/image/codec.h"
+#include "io/image/formats/codec.h"
 
 pnb__crop pnb__augment_draw_crop(const pnb_augment *a, int width, int height, pnb__rng *rng)
 {

@@ -14,7 +14,7 @@
 
 #include "base/grow.h"
 #include "data/sources/dataset_internal.h"
-#include "io/image/codec.h"
+#include "io/image/formats/codec.h"
 
 enum { MAX_DEPTH = 200 };
 

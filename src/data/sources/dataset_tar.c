@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "data/sources/dataset_internal.h"
-#include "io/image/codec.h"
+#include "io/image/formats/codec.h"
 #include "io/tables/tar.h"
 
 static const char DEFAULT_TEXT_KEYS[] = "json;txt";

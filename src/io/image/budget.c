@@ -4,7 +4,7 @@
  * larger than the whole waits until it is alone. */
 #include <pthread.h>
 
-#include "io/image/codec.h"
+#include "io/image/formats/codec.h"
 
 #define BYTES_PER_PIXEL 4
 

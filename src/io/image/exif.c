@@ -3,7 +3,7 @@
  * 2 mirror, 3 half turn, 4 flip, 5 transpose, 6 quarter turn right, 7 transverse, 8 left. */
 #include <string.h>
 
-#include "io/image/codec.h"
+#include "io/image/formats/codec.h"
 
 static unsigned read_u16(const unsigned char *p, bool big)
 {

@@ -8,8 +8,8 @@
 
 #include <string.h>
 
-#include "io/image/codec.h"
-#include "io/image/formats.h"
+#include "io/image/formats/codec.h"
+#include "io/image/formats/formats.h"
 
 #define MAX_FILE_BYTES ((size_t)1 << 30)
 

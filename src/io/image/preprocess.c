@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "base/names.h"
-#include "io/image/codec.h"
+#include "io/image/formats/codec.h"
 
 pnb_preprocess pnb_preprocess_default(void)
 {

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/names.h"
-#include "io/image/codec.h"
+#include "io/image/formats/codec.h"
 #include "io/json/json.h"
 
 #define MAX_CONFIG_BYTES ((size_t)16 << 20)

@@ -15,7 +15,7 @@
 #include <string.h>
 
 #include "base/names.h"
-#include "io/image/codec.h"
+#include "io/image/formats/codec.h"
 #include "io/image/resample.h"
 
 #define MAX_WEIGHTS (1 << 26) /* reached only by pictures millions of pixels long */

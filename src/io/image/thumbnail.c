@@ -4,7 +4,7 @@
  * goes along. */
 #include "io/image/thumbnail.h"
 
-#include "io/image/codec.h"
+#include "io/image/formats/codec.h"
 
 enum { QUALITY = 82 };
 

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "train/contrastive/contrastive.h"
-#include "train/loss_terms.h"
+#include "train/losses/loss_terms.h"
 
 #define MAX_LOGIT_SCALE 4.605170185988092 /* ln 100 */
 

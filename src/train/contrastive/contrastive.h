@@ -7,9 +7,9 @@
 #include "models/model.h"
 #include "penumbra/train.h"
 #include "train/contrastive/mask.h"
-#include "train/loss.h"
+#include "train/losses/loss.h"
 #include "train/objective.h"
-#include "train/run_options.h"
+#include "train/run/run_options.h"
 #include "train/trainer.h"
 
 /* One optimiser step's graphs; step.c. */

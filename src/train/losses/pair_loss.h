@@ -1,5 +1,5 @@
 /* Losses over pairs of Gaussians: PFE's and PCME++'s, on frozen rows and in training. ProLIP's is
- * src/train/loss.h. */
+ * src/train/losses/loss.h. */
 #ifndef PNB_TRAIN_LOSSES_PAIR_LOSS_H
 #define PNB_TRAIN_LOSSES_PAIR_LOSS_H
 

@@ -3,7 +3,7 @@
 #ifndef TESTS_IO_IMAGE_SUPPORT_H
 #define TESTS_IO_IMAGE_SUPPORT_H
 
-#include "io/image/codec.h"
+#include "io/image/formats/codec.h"
 #include "tests/io/scratch.h"
 
 #define DATA PNB_SOURCE_DIR "/tests/io/data/image/"

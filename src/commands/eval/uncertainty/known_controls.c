@@ -11,7 +11,7 @@
 #include "commands/eval/uncertainty/known_rows.h"
 #include "encode/inputs/inputs.h"
 #include "eval/curation/text_words.h"
-#include "io/image/codec.h"
+#include "io/image/formats/codec.h"
 #include "sets/set_rows.h"
 
 enum { FIRST = 2, SECOND = 3, JPEG_QUALITY = 75 };

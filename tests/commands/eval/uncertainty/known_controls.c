@@ -1,7 +1,7 @@
 /* Controls of known uncertainty: words and their frequencies of three captions by hand, gradients
  * of pictures that are known, and files that are smaller the less is in a picture. */
 #include "commands/eval/uncertainty/known_rows.h"
-#include "io/image/codec.h"
+#include "io/image/formats/codec.h"
 #include "tests/prob/support.h"
 
 static void words_of_captions(void **state)

@@ -1,0 +1,318 @@
+/* The training losses of a step: which are asked for, their sum as a graph, and what a step draws
+ * and says of its pairs. The terms themselves are in loss_terms.c, formulas in
+ * include/penumbra/loss.h. */
+#include "train/losses/loss.h"
+
+#include <math.h>
+
+#include "base/names.h"
+
+PNB_DEFINE_NAME(pnb_loss_name, pnb_loss_term, PNB_NAMES_OF_IDENTS(PNB_LOSS_LIST), NULL)
+PNB_DEFINE_NAME(pnb_loss_meaning, pnb_loss_term, PNB_SENTENCES(PNB_LOSS_LIST), NULL)
+
+pnb_loss_opts pnb_loss_opts_default(void)
+{
+    pnb_loss_opts o = {.inclusion_scale = 1000,
+                       .inclusion_eps = -10,
+                       .inclusion_limit = 1e5,
+                       .vib_limit = 1e4,
+                       .n_samples = 7,
+                       .triplet_margin = 0.2};
+    /* docs/numerics-training.md says what was tried: with a scale of 1000 the inclusion term is
+     * nearly a hinge on the order of variances, and its weight is all that matters */
+    o.weight[PNB_LOSS_PPCL] = 1;
+    o.weight[PNB_LOSS_INCLUSION] = 1e-4;
+    o.weight[PNB_LOSS_IMG_INCLUSION] = 1e-3;
+    o.weight[PNB_LOSS_TXT_INCLUSION] = 1e-3;
+    o.weight[PNB_LOSS_VIB] = 1e-4;
+    return o;
+}
+
+/* Table of hyperparameters of the ProLIP paper's main runs. */
+pnb_loss_opts pnb_loss_opts_published(void)
+{
+    pnb_loss_opts o = pnb_loss_opts_default();
+    o.inclusion_eps = -20;
+    o.weight[PNB_LOSS_INCLUSION] = 1e-7;
+    return o;
+}
+
+/* Draws of samples share no stream with whatever else the seed of a run decides. */
+#define NOISE_SEED 0x9e3779b97f4a7c15U
+#define ROWS_SEED 0xd1b54a32d192ed03U
+
+/* Weights of 0 and more: a negative one would push variances to infinity. Limits of 1 and more: see
+ * `gate`. */
+pnb_status pnb__loss_check_opts(const pnb_loss_opts *o, pnb_error *err)
+{
+    double sum = 0;
+    for (int i = 0; i < PNB_N_LOSS_TERMS; i++) {
+        if (!(o->weight[i] >= 0) || !isfinite(o->weight[i]))
+            return pnb__fail(err, PNB_ARG, "weight of loss %s is %g, it must be 0 or more",
+                             pnb_loss_name((pnb_loss_term)i), o->weight[i]);
+        sum += o->weight[i];
+    }
+    if (!(sum > 0))
+        return pnb__fail(err, PNB_ARG, "every loss has weight 0: give at least one a weight");
+    if (!(o->inclusion_limit >= 1) || !(o->vib_limit >= 1))
+        return pnb__fail(err, PNB_ARG, "limits of inclusion and VIB are %g and %g, 1 is the least",
+                         o->inclusion_limit, o->vib_limit);
+    if (!isfinite(o->inclusion_eps) || !isfinite(o->inclusion_scale) || !(o->inclusion_scale > 0))
+        return pnb__fail(err, PNB_ARG,
+                         "inclusion eps is %g and scale %g; finite numbers and a scale above 0 are "
+                         "needed",
+                         o->inclusion_eps, o->inclusion_scale);
+    if (o->n_samples < 1 || o->n_samples > 64)
+        return pnb__fail(err, PNB_ARG, "%zu samples of a side; 1 to 64 are possible", o->n_samples);
+    if (!(o->triplet_margin > 0) || !isfinite(o->triplet_margin))
+        return pnb__fail(err, PNB_ARG, "a triplet margin of %g, it must be above 0",
+                         o->triplet_margin);
+    if (o->triplet_warmup < 0)
+        return pnb__fail(err, PNB_ARG, "%lld steps of triplet warm-up, it must be 0 or more",
+                         (long long)o->triplet_warmup);
+    return PNB_OK;
+}
+
+/* What a term asks of pairs and embeddings. */
+static pnb_status check_pairs(const pnb__term_build *b, pnb_loss_term term, pnb_error *err)
+{
+    const pnb__loss_in *in = b->in;
+    const pnb__term_row *row = &pnb__term_rows[term];
+    size_t k = PNB_MAX(in->image.n_embeddings, (size_t)1);
+    if (in->image.n_embeddings != in->text.n_embeddings || pnb__dim(in->image.mean, 1) % k != 0)
+        return pnb__fail(err, PNB_ARG,
+                         "%zu embeddings of an image and %zu of a text, in %zu numbers: as many of "
+                         "both are wanted, of one width",
+                         in->image.n_embeddings, in->text.n_embeddings,
+                         pnb__dim(in->image.mean, 1));
+    if (in->negative_only && row->needs_match)
+        return pnb__fail(err, PNB_ARG,
+                         "loss %s measures negatives against matches, and none is there",
+                         pnb_loss_name(term));
+    if (in->has_labels && in->negative_only)
+        return pnb__fail(err, PNB_ARG, "labels say who matches, and here nobody does");
+    if (in->has_labels && !row->takes_labels)
+        return pnb__fail(err, PNB_ARG,
+                         "loss %s knows no match by halves, as mixed pictures and smoothed labels "
+                         "are: set its weight to 0, or --mix-share and --label-smoothing to 0",
+                         pnb_loss_name(term));
+    if (k > 1 && !row->takes_several)
+        return pnb__fail(err, PNB_ARG,
+                         "loss %s compares single embeddings, and this model gives %zu an input: "
+                         "train it with triplet",
+                         pnb_loss_name(term), k);
+    if (term == PNB_LOSS_DIVERSITY && (k == 1 || in->image.residual == NULL))
+        return pnb__fail(err, PNB_ARG,
+                         "loss %s compares what local attention gives to several embeddings of an "
+                         "input: take a model that has some (pvse-tiny), or set its weight to 0",
+                         pnb_loss_name(term));
+    return PNB_OK;
+}
+
+/* Before a term is built: its graph would fail without saying why. */
+static pnb_status check_term(const pnb__term_build *b, pnb_loss_term term, pnb_error *err)
+{
+    const pnb__loss_in *in = b->in;
+    const pnb__term_row *row = &pnb__term_rows[term];
+    bool lacks_masked =
+        (row->needs_masked_image && in->masked_image.mean != NULL &&
+         in->masked_image.log_var == NULL) ||
+        (row->needs_masked_text && in->masked_text.mean != NULL && in->masked_text.log_var == NULL);
+    pnb_status status = check_pairs(b, term, err);
+    if (status != PNB_OK)
+        return status;
+    if (row->needs_log_var &&
+        (in->image.log_var == NULL || in->text.log_var == NULL || lacks_masked))
+        return pnb__fail(err, PNB_ARG,
+                         "loss %s needs a log-variance, but a tower gives none: train this model "
+                         "with siglip or clip",
+                         pnb_loss_name(term));
+    if ((row->needs_masked_image && in->masked_image.mean == NULL) ||
+        (row->needs_masked_text && in->masked_text.mean == NULL))
+        return pnb__fail(err, PNB_SHAPE,
+                         "loss %s has weight %g, but no row of the batch is masked: raise the "
+                         "batch or the drop ratio, or set the weight to 0",
+                         pnb_loss_name(term), b->opts->weight[term]);
+    return PNB_OK;
+}
+
+/* L = sum_k w_k L_k over the terms with w_k > 0. The weighted terms are kept readable:
+ * results.jsonl has each of them, and their sum is the total to the last bit. */
+pnb_status pnb__loss_build(pnb__loss *out, pnb__graph *g, const pnb__loss_in *in,
+                           const pnb_loss_opts *opts, pnb_error *err)
+{
+    *out = (pnb__loss){.negative_only = in->negative_only, .has_labels = in->has_labels};
+    const pnb__loss_in safe = pnb__terms_clip(g, in);
+    pnb__term_build b = {.g = g, .in = &safe, .opts = opts, .out = out};
+    if (pnb__constant(g, 0) == NULL) /* a tower failed to build: the plan says why */
+        return pnb__graph_plan(g, NULL, err);
+    pnb_status status = pnb__loss_check_opts(opts, err);
+    for (int i = 0; i < PNB_N_LOSS_TERMS && status == PNB_OK; i++) {
+        if (!(opts->weight[i] > 0))
+            continue;
+        status = check_term(&b, (pnb_loss_term)i, err);
+        if (status != PNB_OK)
+            break;
+        out->term[i] = pnb__affine(pnb__term_rows[i].build(&b), opts->weight[i], 0);
+        if (out->term[i] != NULL)
+            pnb__keep(out->term[i]);
+        out->total = out->total == NULL ? out->term[i] : pnb__add(out->total, out->term[i]);
+    }
+    if (status == PNB_OK && out->total != NULL)
+        pnb__keep(out->total);
+    return status;
+}
+
+/* One value on the diagonal of (B,B), another off it: PCME's m = +1 of matches and -1, or 0 of
+ * matches and 1 of what a margin counts as a negative. */
+static pnb_status fill_pairs(pnb__tensor *t, double on, double off, pnb_error *err)
+{
+    size_t n = t != NULL ? pnb__dim(t, 0) : 0;
+    float *values = t != NULL ? pnb__alloc_array(n * n, sizeof *values) : NULL;
+    if (t == NULL)
+        return PNB_OK;
+    if (values == NULL)
+        return pnb__fail_nomem(err, n * n * sizeof *values);
+    for (size_t i = 0; i < n * n; i++)
+        values[i] = (float)(i % (n + 1) == 0 ? on : off);
+    pnb__write_f32(t, values);
+    pnb__free(values);
+    return PNB_OK;
+}
+
+/* ---- labels ---- */
+
+/* The first of the largest labels of row `row`, as it lies in the square or in its transpose. */
+static size_t match_of(const float *labels, size_t n, size_t row, int way)
+{
+    size_t best = 0, step = way == 0 ? 1 : n;
+    const float *of_row = labels + row * (way == 0 ? n : 1);
+    for (size_t i = 1; i < n; i++)
+        if (of_row[i * step] > of_row[best * step])
+            best = i;
+    return best;
+}
+
+/* What pseudo positives are measured by: z of the match at labels[b][match], as its place in the
+ * square laid flat, and the label there. labels NULL: row b matches row b, by 1. */
+static pnb_status fill_matches(const pnb__loss *loss, const float *labels, int way, pnb_error *err)
+{
+    size_t n = pnb__dim(loss->first[way], 0);
+    int32_t *places = pnb__alloc_array(n, sizeof *places);
+    float *values = pnb__alloc_array(n, sizeof *values);
+    if (places == NULL || values == NULL) {
+        pnb__free(places);
+        pnb__free(values);
+        return pnb__fail_nomem(err, n * (sizeof *places + sizeof *values));
+    }
+    for (size_t b = 0; b < n; b++) {
+        size_t match = labels != NULL ? match_of(labels, n, b, way) : b;
+        places[b] = (int32_t)(b * n + match);
+        values[b] = labels == NULL ? 1 : labels[way == 0 ? b * n + match : match * n + b];
+    }
+    pnb__write_i32(loss->first[way], places);
+    if (loss->value[way] != NULL)
+        pnb__write_f32(loss->value[way], values);
+    pnb__free(places);
+    pnb__free(values);
+    return PNB_OK;
+}
+
+/* Terms read them in different forms: as a square, and as the match of each row of either way. */
+pnb_status pnb__loss_set_labels(const pnb__loss *loss, const float *labels, pnb_error *err)
+{
+    pnb_status status = PNB_OK;
+    if (loss->matched != NULL)
+        pnb__write_f32(loss->matched, labels);
+    for (int way = 0; way < 2 && status == PNB_OK; way++)
+        if (loss->first[way] != NULL)
+            status = fill_matches(loss, labels, way, err);
+    return status;
+}
+
+/* ---- draws ---- */
+
+/* (B,J,D) of a side; a stream a draw and side, in the order of the pairs. */
+static pnb_status draw_side(pnb__tensor *noise, pnb__rng *rng, const size_t *row_of, pnb_error *err)
+{
+    size_t n = pnb__n(noise), n_rows = pnb__dim(noise, 0), width = n / n_rows;
+    float *values = pnb__alloc_array(n, sizeof *values);
+    if (values == NULL)
+        return pnb__fail_nomem(err, n * sizeof *values);
+    for (size_t p = 0; p < n_rows; p++) {
+        float *row = values + (row_of != NULL ? row_of[p] : p) * width;
+        for (size_t i = 0; i < width; i++)
+            row[i] = (float)pnb__rng_normal(rng);
+    }
+    pnb__write_f32(noise, values);
+    pnb__free(values);
+    return PNB_OK;
+}
+
+/* Samples that are compared, with replacement as numpy's choice: of pair p and its j-th draw of a
+ * side, sample (side B + row_of[p]) J + j. */
+static void draw_rows(const pnb__loss *loss, uint64_t seed, int64_t step, const size_t *row_of)
+{
+    size_t n_pairs = pnb__dim(loss->noise[0], 0), j = loss->n_samples;
+    int32_t rows[PNB_UNIFORMITY_DRAWN];
+    pnb__rng rng;
+    pnb__rng_init(&rng, seed ^ ROWS_SEED, (uint64_t)step);
+    for (size_t i = 0; i < PNB_UNIFORMITY_DRAWN; i++) {
+        size_t sample = (size_t)pnb__rng_below(&rng, 2 * n_pairs * j);
+        size_t side = sample / (n_pairs * j), pair = sample / j % n_pairs;
+        size_t row = row_of != NULL ? row_of[pair] : pair;
+        rows[i] = (int32_t)((side * n_pairs + row) * j + sample % j);
+    }
+    pnb__write_i32(loss->drawn, rows);
+}
+
+pnb_status pnb__loss_set_step(const pnb__loss *loss, uint64_t seed, int64_t step,
+                              const size_t *row_of, pnb_error *err)
+{
+    pnb_status status = PNB_OK;
+    const double share = step < loss->triplet_warmup ? 0 : 1;
+    if (loss->triplet_share != NULL)
+        pnb__write_f64(loss->triplet_share, &share);
+    if (loss->drawn != NULL)
+        draw_rows(loss, seed, step, row_of);
+    for (int s = 0; s < PNB__LOSS_N_DRAWN && status == PNB_OK; s++) {
+        pnb__rng rng;
+        pnb__rng_init(&rng, seed ^ NOISE_SEED, PNB__LOSS_N_DRAWN * (uint64_t)step + (uint64_t)s);
+        if (loss->noise[s] != NULL)
+            status = draw_side(loss->noise[s], &rng, row_of, err);
+    }
+    return status;
+}
+
+/* ---- constants ---- */
+
+/* CLIP's targets: pair i belongs to row i. */
+static pnb_status fill_targets(pnb__tensor *targets, pnb_error *err)
+{
+    size_t n = pnb__dim(targets, 0);
+    int32_t *rows = pnb__alloc_array(n, sizeof *rows);
+    if (rows == NULL)
+        return pnb__fail_nomem(err, n * sizeof *rows);
+    for (size_t i = 0; i < n; i++)
+        rows[i] = (int32_t)i;
+    pnb__write_i32(targets, rows);
+    pnb__free(rows);
+    return PNB_OK;
+}
+
+/* With labels a pair counts as a match and as none, so that its sign is 1 (soft_contrastive.h). */
+pnb_status pnb__loss_start(const pnb__loss *loss, pnb_error *err)
+{
+    pnb_status status;
+    PNB_TRY(fill_pairs(loss->signs, loss->negative_only ? -1 : 1, loss->has_labels ? 1 : -1, err));
+    PNB_TRY(fill_pairs(loss->others, 0, 1, err));
+    PNB_TRY(fill_pairs(loss->matched, 1, 0, err));
+    PNB_TRY(fill_pairs(loss->off, 0, 1, err));
+    for (int way = 0; way < 2; way++)
+        if (loss->first[way] != NULL)
+            PNB_TRY(fill_matches(loss, NULL, way, err));
+    if (loss->targets != NULL)
+        status = fill_targets(loss->targets, err);
+done:
+    return status;
+}

@@ -1,0 +1,24 @@
+/* The losses as part of a graph; what each computes is said in include/penumbra/loss.h. */
+#ifndef PNB_TRAIN_LOSS_H
+#define PNB_TRAIN_LOSS_H
+
+#include "train/losses/loss_terms.h"
+
+/* Errors  ARG: weights, limits or factors that no model could train with; also checked below. */
+pnb_status pnb__loss_check_opts(const pnb_loss_opts *o, pnb_error *err);
+/* Adds every term with a weight to the graph.
+ * Errors  ARG (bad weights, a term that needs a log-variance on a tower without one), SHAPE */
+pnb_status pnb__loss_build(pnb__loss *out, pnb__graph *g, const pnb__loss_in *in,
+                           const pnb_loss_opts *opts, pnb_error *err);
+/* Once after planning: fills the constant inputs. */
+pnb_status pnb__loss_start(const pnb__loss *loss, pnb_error *err);
+/* Before each run of a step: draws the noise, that of pair p a function of seed, step and p alone,
+ * into row row_of[p] (NULL: row p), and says which negatives count and which samples are compared.
+ */
+pnb_status pnb__loss_set_step(const pnb__loss *loss, uint64_t seed, int64_t step,
+                              const size_t *row_of, pnb_error *err);
+/* Labels (B,B) of a loss built with has_labels, rows images, until the next call; pnb__loss_start
+ * has those of whole pictures. Errors  NOMEM */
+pnb_status pnb__loss_set_labels(const pnb__loss *loss, const float *labels, pnb_error *err);
+
+#endif

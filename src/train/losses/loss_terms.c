@@ -1,0 +1,437 @@
+/* The terms of the training losses, one function each (formulas in include/penumbra/loss.h).
+ *
+ * Every pairwise loss is built from logits l_ij through one identity: with y = +1 on the diagonal
+ * and -1 elsewhere, sum_ij -log s(y_ij l_ij) = sum_ij softplus(l_ij) - sum_i l_ii, so that no B x B
+ * label matrix exists, nor one of logits (pnb__pair_softplus); with labels Y_ij of mixed pictures
+ * the second sum is that of Y_ij l_ij. Scale and variances are folded into the rows before the
+ * matrix product. Terms are safe at any log-variance: they are clipped far outside what a model
+ * reaches, and a term over its limit is multiplied by an exact 0 (see `gate`). Following the paper,
+ * VIB uses log sigma^2; the released code halves it, and `vib_official` does so too. */
+#include "train/losses/loss_terms.h"
+
+#include "train/losses/soft_contrastive.h"
+#include "train/losses/triplet.h"
+
+typedef pnb__term_build build;
+
+static pnb__tensor *sum_all(pnb__tensor *x)
+{
+    return pnb__sum(x, PNB__ALL_AXES);
+}
+
+static pnb__tensor *mean_all(pnb__tensor *x)
+{
+    return pnb__mean(x, PNB__ALL_AXES);
+}
+
+/* The log-variance held within [-cap, cap], exactly unchanged inside: x - relu(x - cap) +
+ * relu(-cap - x). At the cap a float still holds sums of a few thousand exp(x) times the scale. */
+static pnb__tensor *clipped(pnb__graph *g, pnb__tensor *x)
+{
+    double cap = pnb__graph_kernels(g)->real == PNB__F32 ? 60 : 600;
+    if (x == NULL)
+        return NULL;
+    size_t begin = pnb__segment_begin(g);
+    pnb__tensor *over = pnb__apply(PNB__RELU, pnb__affine(x, 1, -cap));
+    pnb__tensor *under = pnb__apply(PNB__RELU, pnb__affine(x, -1, -cap));
+    pnb__tensor *held = pnb__add(pnb__sub(x, over), under);
+    pnb__segment_end(g, begin, held);
+    return held;
+}
+
+pnb__loss_in pnb__terms_clip(pnb__graph *g, const pnb__loss_in *in)
+{
+    pnb__loss_in out = *in;
+    out.image.log_var = clipped(g, in->image.log_var);
+    out.text.log_var = clipped(g, in->text.log_var);
+    out.masked_image.log_var = clipped(g, in->masked_image.log_var);
+    out.masked_text.log_var = clipped(g, in->masked_text.log_var);
+    return out;
+}
+
+/* x where x <= limit, else 0, and with it the gradient: x times relu(1 - 1e20 relu(x - limit)). The
+ * smallest excess a double can show over a limit of 1 or more is 2e-16, so the factor is 0 or 1. */
+static pnb__tensor *gate(pnb__tensor *x, double limit)
+{
+    pnb__tensor *over = pnb__apply(PNB__RELU, pnb__affine(x, 1, -limit));
+    return pnb__mul(x, pnb__apply(PNB__RELU, pnb__affine(over, -1e20, 1)));
+}
+
+/* u = tr Sigma = sum_d exp(lv): the uncertainty of a row. (B,D) -> (B) */
+static pnb__tensor *trace(pnb__graph *g, const pnb__dist *d)
+{
+    size_t begin = pnb__segment_begin(g);
+    pnb__tensor *u = pnb__sum(pnb__apply(PNB__EXP, d->log_var), -1);
+    pnb__segment_end(g, begin, u);
+    return u;
+}
+
+/* l_ij = left_i . right_j + row_i + col_j and its diagonal (B), a sum over rows of its own: there
+ * is no (B,B) to pick l_ii out of. row and col (B) may be NULL. */
+typedef struct pairs {
+    pnb__tensor *left, *right, *row, *col, *diagonal;
+} pairs;
+
+static pairs make_pairs(pnb__tensor *left, pnb__tensor *right, pnb__tensor *row, pnb__tensor *col)
+{
+    pairs p = {left, right, row, col, pnb__sum(pnb__mul(left, right), -1)};
+    if (row != NULL)
+        p.diagonal = pnb__add(p.diagonal, row);
+    if (col != NULL)
+        p.diagonal = pnb__add(p.diagonal, col);
+    return p;
+}
+
+/* All l_ij, (B,B): where labels are a matrix too, and for who asks for the logits themselves. What
+ * a step computes without labels never comes here. */
+static pnb__tensor *all_pairs(const pairs *p)
+{
+    pnb__tensor *all = pnb__matmul(p->left, false, p->right, true);
+    if (p->row != NULL)
+        all = pnb__add(all, pnb__reshape(p->row, 2, (size_t[]){pnb__dim(p->left, 0), 1}));
+    return p->col != NULL ? pnb__add(all, p->col) : all;
+}
+
+/* (B,B) or (B,1) filled by pnb__loss_start, once for all terms that read it. */
+static pnb__tensor *pair_input(const build *b, size_t columns, pnb__tensor **kept)
+{
+    size_t n = pnb__dim(b->in->image.mean, 0);
+    if (*kept == NULL)
+        *kept = pnb__input(b->g, PNB__REAL, 2, (size_t[]){n, columns});
+    return *kept;
+}
+
+/* Labels Y (B,B): the identity until pnb__loss_set_labels says otherwise. */
+static pnb__tensor *labels_of(const build *b)
+{
+    return pair_input(b, pnb__dim(b->in->image.mean, 0), &b->out->matched);
+}
+
+/* factor * sum_ij -log s(y_ij l_ij), as softplus(-l) = softplus(l) - l. With negative_only every y
+ * is -1: the pairs of other processes' rows have no diagonal. */
+static pnb__tensor *pair_loss(const build *b, pairs p, double factor)
+{
+    if (b->in->has_labels) {
+        pnb__tensor *all = all_pairs(&p);
+        pnb__tensor *of_all = sum_all(pnb__apply(PNB__SOFTPLUS, all));
+        return pnb__affine(pnb__sub(of_all, sum_all(pnb__mul(all, labels_of(b)))), factor, 0);
+    }
+    pnb__tensor *sum = sum_all(pnb__pair_softplus(p.left, p.right, p.row, p.col));
+    if (!b->in->negative_only)
+        sum = pnb__sub(sum, sum_all(p.diagonal));
+    return pnb__affine(sum, factor, 0);
+}
+
+/* bias as a row to add, (B); NULL when there is none. */
+static pnb__tensor *bias_row(pnb__tensor *bias, size_t n)
+{
+    return bias == NULL ? NULL : pnb__broadcast_to(bias, 1, &n);
+}
+
+/* ProLIP Eq. 2: csd = 2 - 2 mu_i.mu_j + u_i + u_j for unit means, l_ij = -a/2 csd + a + b, that is
+ *   l_ij = a mu_i.mu_j + (b - a/2 u_i) - a/2 u_j
+ * a goes into the left rows, so that no (B,B) matrix is scaled. */
+static pairs ppcl_pairs(pnb__graph *g, const pnb__loss_in *in)
+{
+    pnb__tensor *half = pnb__affine(in->scale, -0.5, 0);
+    pnb__tensor *row = pnb__mul(trace(g, &in->image), half);
+    pnb__tensor *col = pnb__mul(trace(g, &in->text), half);
+    if (in->bias != NULL)
+        row = pnb__add(row, in->bias);
+    return make_pairs(pnb__mul(in->image.mean, in->scale), in->text.mean, row, col);
+}
+
+pnb__tensor *pnb__loss_logits(pnb__graph *g, const pnb__loss_in *in)
+{
+    const pnb__loss_in safe = pnb__terms_clip(g, in);
+    const pairs p = ppcl_pairs(g, &safe);
+    return all_pairs(&p);
+}
+
+/* B, the rows of a side. */
+static double n_pairs(const build *b)
+{
+    return (double)pnb__dim(b->in->image.mean, 0);
+}
+
+/* (1/B) sum_ij -log s(y_ij l_ij): a sum over B^2 pairs divided by B, as SigLIP does. */
+static pnb__tensor *build_ppcl(build *b)
+{
+    return pair_loss(b, ppcl_pairs(b->g, b->in), 1 / n_pairs(b));
+}
+
+/* SigLIP: l_ij = a mu_i.mu_j + b on the means alone, with scalars of its own where there are
+ * any. */
+static pnb__tensor *build_siglip(build *b)
+{
+    const pnb__loss_in *in = b->in;
+    pnb__tensor *scale = in->point_scale != NULL ? in->point_scale : in->scale;
+    pnb__tensor *bias = in->point_scale != NULL ? in->point_bias : in->bias;
+    pnb__tensor *row = bias_row(bias, pnb__dim(in->image.mean, 0));
+    pairs p = make_pairs(pnb__mul(in->image.mean, scale), in->text.mean, row, NULL);
+    return pair_loss(b, p, 1 / n_pairs(b));
+}
+
+/* CLIP: (1/2B) sum_i (CE(row i of L, i) + CE(column i of L, i)), L = a V T^T without a bias.
+ * Columns are the rows of the product taken the other way round: cheaper than a transposed
+ * (B,B). */
+static pnb__tensor *build_clip(build *b)
+{
+    const pnb__loss_in *in = b->in;
+    size_t n = pnb__dim(in->image.mean, 0);
+    b->out->targets = pnb__input(b->g, PNB__INT32, 1, &n);
+    pnb__tensor *image = pnb__mul(in->image.mean, in->scale);
+    pnb__tensor *i2t = mean_all(pnb__pair_cross_entropy(image, in->text.mean, b->out->targets));
+    pnb__tensor *t2i = mean_all(pnb__pair_cross_entropy(in->text.mean, image, b->out->targets));
+    return pnb__affine(pnb__add(i2t, t2i), 0.5, 0);
+}
+
+/* Where the match of each row stands, (B) int32 a way, and its label (B,1): what pseudo positives
+ * are measured by. */
+static void add_matches(const build *b, pnb__pcmepp_in *in)
+{
+    size_t n = pnb__dim(b->in->image.mean, 0);
+    for (int way = 0; way < 2; way++) {
+        in->first[way] = b->out->first[way] = pnb__input(b->g, PNB__INT32, 1, &n);
+        if (b->in->has_labels)
+            in->value[way] = pair_input(b, 1, &b->out->value[way]);
+    }
+}
+
+/* PCME++'s matching loss once, where its code counts it twice: l = -a csd + b, BCE, mean over B^2;
+ * and that of the pseudo labels of both ways. One graph for both terms. */
+static const pnb__pcmepp_out *pcmepp_of(build *b)
+{
+    const pnb__loss_in *in = b->in;
+    bool has_pseudo = b->opts->weight[PNB_LOSS_PCMEPP_PSEUDO] > 0;
+    if (b->pcmepp.loss != NULL)
+        return &b->pcmepp;
+    pnb__pcmepp_in pairs_of = {.images = {.mean = in->image.mean, .log_var = in->image.log_var},
+                               .texts = {.mean = in->text.mean, .log_var = in->text.log_var},
+                               .scale = in->point_scale != NULL ? in->point_scale : in->scale,
+                               .shift = in->point_scale != NULL ? in->point_bias : in->bias,
+                               .matched = in->has_labels || has_pseudo ? labels_of(b) : NULL,
+                               .negative_only = in->negative_only,
+                               .factor = 1,
+                               .smoothness = has_pseudo};
+    if (has_pseudo)
+        add_matches(b, &pairs_of);
+    b->pcmepp = pnb__pcmepp_build(&pairs_of);
+    return &b->pcmepp;
+}
+
+/* The mean over B^2, its factor in the weight. */
+static pnb__tensor *build_pcmepp(build *b)
+{
+    return pcmepp_of(b)->match;
+}
+
+/* PCME++ section 3.3; both ways are added up, as in its code. */
+static pnb__tensor *build_pcmepp_pseudo(build *b)
+{
+    return pcmepp_of(b)->smooth;
+}
+
+/* ProLIP Eq. 4: mean over rows and d of -log s(c H_d(1 in 2)) = softplus(-c H_d). H (B,D) is the
+ * test of one dimension at a time; c is large because H of near-equal Gaussians is small. */
+static pnb__tensor *inclusion_of(const build *b, const pnb__dist *one, const pnb__dist *two)
+{
+    const pnb__search_inclusion_opts opts = {!b->opts->inclusion_exact, b->opts->inclusion_eps};
+    size_t begin = pnb__segment_begin(b->g);
+    pnb__tensor *h = pnb__inclusion(one->mean, one->log_var, two->mean, two->log_var, &opts);
+    pnb__tensor *minus = pnb__affine(h, -b->opts->inclusion_scale, 0);
+    pnb__tensor *all = mean_all(pnb__apply(PNB__SOFTPLUS, minus));
+    pnb__segment_end(b->g, begin, all);
+    return gate(all, b->opts->inclusion_limit);
+}
+
+/* An image says more than its caption: image inside text. */
+static pnb__tensor *build_inclusion(build *b)
+{
+    return inclusion_of(b, &b->in->image, &b->in->text);
+}
+
+/* An original must lie inside its masked copy, which says less. The originals of the M masked rows
+ * are the first M rows of the batch. */
+static pnb__tensor *masked_inclusion(const build *b, const pnb__dist *all, const pnb__dist *masked)
+{
+    size_t n = pnb__dim(masked->mean, 0);
+    pnb__dist first = {.mean = pnb__slice(all->mean, 0, 0, n),
+                       .log_var = pnb__slice(all->log_var, 0, 0, n)};
+    return inclusion_of(b, &first, masked);
+}
+
+/* The whole picture lies inside the one that lost patches, */
+static pnb__tensor *build_img_inclusion(build *b)
+{
+    return masked_inclusion(b, &b->in->image, &b->in->masked_image);
+}
+
+/* and the whole caption inside the one that lost words (ProLIP section 3.3). */
+static pnb__tensor *build_txt_inclusion(build *b)
+{
+    return masked_inclusion(b, &b->in->text, &b->in->masked_text);
+}
+
+/* KL(N(mu, exp lv) || N(0, 1)) per dimension: 1/2 mean_{B,D}(mu^2 + exp(lv) - lv - 1); official:
+ * lv/2 in place of lv, the standard deviation where the formula has the variance. */
+static pnb__tensor *divergence(const build *b, const pnb__dist *d)
+{
+    size_t begin = pnb__segment_begin(b->g);
+    pnb__tensor *lv = b->opts->vib_official ? pnb__affine(d->log_var, 0.5, 0) : d->log_var;
+    pnb__tensor *spread = pnb__sub(pnb__apply(PNB__EXP, lv), lv);
+    pnb__tensor *all = mean_all(pnb__add(pnb__apply(PNB__SQUARE, d->mean), spread));
+    pnb__segment_end(b->g, begin, all);
+    return gate(pnb__affine(all, 0.5, -0.5), b->opts->vib_limit);
+}
+
+/* Both towers, each gated by itself: one that runs away does not switch the other's term off. */
+static pnb__tensor *build_vib(build *b)
+{
+    return pnb__add(divergence(b, &b->in->image), divergence(b, &b->in->text));
+}
+
+/* ---- terms over samples, and of points ----
+ *
+ * Samples are drawn once a step for all terms: z = mean + exp(lv / 2) noise, noise an input, so
+ * that a gradient can be checked by differences and a step repeated. The operations are those of
+ * losses/, which the adapters' heads have too. Sums over the batch stay sums, as in the reference:
+ * its weights (KL 1e-5, uniformity 10) and its clipping at a norm of 2 are made for them. */
+
+/* z_j = mean + exp(lv / 2) noise_j; all terms of a step see the same draws. */
+static pnb__sampled_side sampled(const build *b, int side)
+{
+    const pnb__dist *d = side == 0 ? &b->in->image : &b->in->text;
+    const size_t shape[3] = {pnb__dim(d->mean, 0), b->opts->n_samples, pnb__dim(d->mean, 1)};
+    if (b->out->noise[side] == NULL)
+        b->out->noise[side] = pnb__input(b->g, PNB__REAL, 3, shape);
+    return (pnb__sampled_side){d->mean, d->log_var, b->out->noise[side]};
+}
+
+/* PCME Eq. (4) to (7): every pair of the batch, and of each J x J samples. b 0 where the model has
+ * none. A pair of label Y counts Y times as a match and 1 - Y times as none. */
+static pnb__tensor *build_pcme(build *b)
+{
+    size_t n = pnb__dim(b->in->image.mean, 0);
+    pnb__sampled_side images = sampled(b, 0), texts = sampled(b, 1);
+    pnb__tensor *bias = b->in->bias != NULL ? b->in->bias : pnb__constant(b->g, 0);
+    pnb__tensor *signs = pair_input(b, n, &b->out->signs);
+    if (b->in->has_labels)
+        return pnb__soft_contrastive_labelled(images, texts, b->in->scale, bias, signs,
+                                              labels_of(b));
+    return pnb__soft_contrastive(images, texts, b->in->scale, bias, signs);
+}
+
+/* PCME Eq. (8), of both sides; the published form has the samples' mean for the mean. */
+static pnb__tensor *build_pcme_kl(build *b)
+{
+    pnb__tensor *kl[2];
+    for (int s = 0; s < 2; s++) {
+        const pnb__dist *d = s == 0 ? &b->in->image : &b->in->text;
+        kl[s] = b->opts->pcme_kl_published
+                    ? pnb__sampled_divergence_published(sampled(b, s))
+                    : pnb__sampled_divergence((pnb__sampled_side){d->mean, d->log_var, NULL});
+    }
+    return pnb__add(kl[0], kl[1]);
+}
+
+/* Samples of both sides together, (2 B J, D); published: of more than 128 so many drawn ones. */
+static pnb__tensor *build_uniformity(build *b)
+{
+    pnb__tensor *rows[2];
+    for (int s = 0; s < 2; s++) {
+        pnb__tensor *z = pnb__draw_samples(sampled(b, s));
+        rows[s] = pnb__reshape(z, 2, (size_t[]){pnb__dim(z, 0) * pnb__dim(z, 1), pnb__dim(z, 2)});
+    }
+    pnb__tensor *all = pnb__concat(rows, 2, 0);
+    const size_t drawn = PNB_UNIFORMITY_DRAWN;
+    if (!b->opts->uniformity_published || pnb__dim(all, 0) <= drawn)
+        return pnb__uniformity(all);
+    b->out->drawn = pnb__input(b->g, PNB__INT32, 1, &drawn);
+    b->out->n_samples = b->opts->n_samples;
+    return pnb__uniformity(pnb__gather(all, b->out->drawn));
+}
+
+/* (B,K,D/K) of rows of K embeddings beside each other. */
+static pnb__tensor *split(const pnb__dist *d, pnb__tensor *x)
+{
+    size_t k = PNB_MAX(d->n_embeddings, (size_t)1);
+    return pnb__reshape(x, 3, (size_t[]){pnb__dim(x, 0), k, pnb__dim(x, 1) / k});
+}
+
+/* The margins of a batch: their sum as VSE++'s code has it, or the mean of PVSE's, over B rows and
+ * columns where the nearest negative of each counts, over B^2 places where all do. */
+static pnb__tensor *margins(const build *b, pnb__tensor *scores, pnb__negatives which)
+{
+    size_t n = pnb__dim(scores, 0);
+    double places = which == PNB__NEGATIVES_HARDEST ? (double)n : (double)n * (double)n;
+    pnb__tensor *sum =
+        pnb__triplet(scores, pair_input(b, n, &b->out->others), b->opts->triplet_margin, which);
+    return b->opts->triplet_mean ? pnb__affine(sum, 1 / places, 0) : sum;
+}
+
+/* s_ij = cosine of the best of K x K embeddings; during the warm-up the share of the nearest
+ * negatives is 0, behind it 1, so one graph serves both. */
+static pnb__tensor *build_triplet(build *b)
+{
+    const pnb__loss_in *in = b->in;
+    pnb__tensor *scores =
+        pnb__best_of_pairs(split(&in->image, in->image.mean), split(&in->text, in->text.mean));
+    if (!b->opts->triplet_hardest)
+        return margins(b, scores, PNB__NEGATIVES_ALL);
+    pnb__tensor *nearest = margins(b, scores, PNB__NEGATIVES_HARDEST);
+    if (b->opts->triplet_warmup == 0)
+        return nearest;
+    pnb__tensor *all = margins(b, scores, PNB__NEGATIVES_ALL);
+    b->out->triplet_share = pnb__input(b->g, PNB__REAL, 0, NULL);
+    b->out->triplet_warmup = b->opts->triplet_warmup;
+    return pnb__add(pnb__mul(nearest, b->out->triplet_share),
+                    pnb__mul(all, pnb__affine(b->out->triplet_share, -1, 1)));
+}
+
+/* PVSE Eq. (5) of both sides: what attention adds to the K embeddings of an input must differ. */
+static pnb__tensor *build_diversity(build *b)
+{
+    const pnb__dist *image = &b->in->image, *text = &b->in->text;
+    size_t k = image->n_embeddings;
+    b->out->off = pnb__input(b->g, PNB__REAL, 2, (size_t[]){k, k});
+    return pnb__add(pnb__diversity(split(image, image->residual), b->out->off),
+                    pnb__diversity(split(text, text->residual), b->out->off));
+}
+
+/* PVSE Eq. (6) between the B K embeddings of both sides, gamma 0.5 as in its code. */
+static pnb__tensor *build_mmd(build *b)
+{
+    const pnb__dist *side[2] = {&b->in->image, &b->in->text};
+    pnb__tensor *rows[2];
+    for (int s = 0; s < 2; s++) {
+        size_t k = PNB_MAX(side[s]->n_embeddings, (size_t)1);
+        size_t n = pnb__dim(side[s]->mean, 0) * k, dim = pnb__dim(side[s]->mean, 1) / k;
+        rows[s] = pnb__reshape(side[s]->mean, 2, (size_t[]){n, dim});
+    }
+    return pnb__domain_discrepancy(rows[0], rows[1], 0.5, b->opts->mmd_published);
+}
+
+/* Which are about matches, and what they know of them: margins and InfoNCE know one match a row. A
+ * mixed picture is not included in the caption of either. */
+const pnb__term_row pnb__term_rows[PNB_N_LOSS_TERMS] = {
+    [PNB_LOSS_PPCL] = {build_ppcl, .needs_log_var = true, .takes_labels = true},
+    [PNB_LOSS_SIGLIP] = {build_siglip, .takes_labels = true},
+    [PNB_LOSS_CLIP] = {.build = build_clip, .needs_others = true},
+    [PNB_LOSS_PCMEPP] = {build_pcmepp, .needs_log_var = true, .takes_labels = true},
+    [PNB_LOSS_INCLUSION] = {build_inclusion, .needs_log_var = true},
+    [PNB_LOSS_IMG_INCLUSION] = {build_img_inclusion, .needs_log_var = true,
+                                .needs_masked_image = true, .takes_labels = true},
+    [PNB_LOSS_TXT_INCLUSION] = {build_txt_inclusion, .needs_log_var = true,
+                                .needs_masked_text = true, .takes_labels = true},
+    [PNB_LOSS_VIB] = {build_vib, .needs_log_var = true, .takes_labels = true},
+    [PNB_LOSS_PCME] = {build_pcme, .needs_log_var = true, .takes_labels = true},
+    [PNB_LOSS_PCME_KL] = {build_pcme_kl, .needs_log_var = true, .takes_labels = true},
+    [PNB_LOSS_UNIFORMITY] = {build_uniformity, .needs_log_var = true, .takes_labels = true},
+    [PNB_LOSS_TRIPLET] = {build_triplet, .needs_match = true, .needs_others = true,
+                          .takes_several = true},
+    [PNB_LOSS_PCMEPP_PSEUDO] = {build_pcmepp_pseudo, .needs_log_var = true, .needs_match = true,
+                                .takes_labels = true},
+    [PNB_LOSS_DIVERSITY] = {build_diversity, .takes_labels = true, .takes_several = true},
+    [PNB_LOSS_MMD] = {build_mmd, .takes_labels = true, .takes_several = true},
+};
