@@ -59,19 +59,19 @@ assert not {"visual.proj", "text.text_projection.weight", "visual.uncertainty_pr
 assert "visual.conv1.weight" in got'
 
 # the moving mean, by hand from the checkpoint of each step, and by a run that was resumed
-want 0 "${train[@]}" "${from[@]}" --name ema --max-steps 3 --ema-decay 0.5 --save-every-n-steps 1 -q
+want 0 "${train[@]}" "${from[@]}" --name ema --max-steps 3 --ema-decay 0.75 --save-every-n-steps 1 -q
 check "the mean is told" grep -q "Saved checkpoint ema: the moving mean of the weights after 3 steps" l/ema/out.log
 for n in 1 2 3; do
     want 0 "${train[@]}" "${from[@]}" --name "to$n" --max-steps "$n" -q
 done
-check "m <- m/2 + w/2 from the first weights on" python3 - <<'PY'
+check "m <- 3m/4 + w/4 from the first weights on" python3 - <<'PY'
 import array
 from moved import load
 as_floats = lambda name: {k: array.array("f", v) for k, v in load(name).items()}
 mean = as_floats("l/start/checkpoints/latest")
 for n in (1, 2, 3):
     now = as_floats(f"l/to{n}/checkpoints/latest")
-    mean = {k: [(a + b) / 2 for a, b in zip(mean[k], now[k])] for k in mean}
+    mean = {k: [(3 * a + b) / 4 for a, b in zip(mean[k], now[k])] for k in mean}
 got = as_floats("l/ema/checkpoints/ema")
 worst = max(abs(a - b) for k in mean for a, b in zip(mean[k], got[k]))
 assert worst < 1e-6, worst

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "base/wide.h"
 
 /* of s = r^2: k, h and e as above, without scale */
 typedef struct shape {
@@ -136,7 +137,7 @@ static void load_columns(columns *c, size_t first)
 }
 
 /* s[j] = r^2 of x and the first n columns */
-static void row_distances(columns *c, const double *x, size_t n, double *s)
+PNB__WIDE static void row_distances(columns *c, const double *x, size_t n, double *s)
 {
     size_t dim = c->kernel->dim;
     memset(s, 0, n * sizeof *s);
@@ -153,7 +154,7 @@ static void row_distances(columns *c, const double *x, size_t n, double *s)
 /* x[j] becomes e^x for x <= 0 within a unit of the last place or two, and 3e-308 below -708: 2^n
  * e^r with r within half of log 2. Both loops turn into vector instructions, which libm's exp does
  * not; in one loop the limit would be a branch. */
-static void exp_row(double *restrict x, size_t n_all)
+PNB__WIDE static void exp_row(double *restrict x, size_t n_all)
 {
     const double to_integer = 0x1.8p52, ln2_high = 0x1.62e42feep-1, ln2_low = 0x1.a39ef35793c76p-33;
     for (size_t j = 0; j < n_all; j++)
@@ -307,19 +308,56 @@ static void angles_backward(const way_back *b)
                            b->dz != NULL ? b->dz + j * dim : NULL, b->dscale);
 }
 
-/* sum_j a_j b_j in eight sums */
-static double short_dot(const double *a, const double *b, size_t n)
+/* A long sum is eight beside each other. */
+typedef double lanes __attribute__((vector_size(64)));
+enum { LANES = 8 };
+
+/* sum_j a_j b_j */
+PNB__WIDE static double short_dot(const double *a, const double *b, size_t n)
 {
-    double sum[8] = {0}, total = 0;
+    lanes sum = {0}, x, y;
+    double total = 0;
     size_t j = 0;
-    for (; j + 8 <= n; j += 8)
-        for (size_t i = 0; i < 8; i++)
-            sum[i] += a[j + i] * b[j + i];
+    for (; j + LANES <= n; j += LANES) {
+        memcpy(&x, a + j, sizeof x);
+        memcpy(&y, b + j, sizeof y);
+        sum += x * y;
+    }
     for (; j < n; j++)
         total += a[j] * b[j];
-    for (size_t i = 0; i < 8; i++)
+    for (size_t i = 0; i < LANES; i++)
         total += sum[i];
     return total;
+}
+
+/* du_j -= w_j u_j, u_j = at - column_j, and the sums of w u and w u^2 over all n. */
+PNB__WIDE static void axis_backward(const double *w, const double *column, double at, size_t n,
+                                    double *du, double total[2])
+{
+    lanes sum = {0}, square = {0}, u, wu, left;
+    size_t j = 0;
+    for (; j + LANES <= n; j += LANES) {
+        memcpy(&u, column + j, sizeof u);
+        memcpy(&wu, w + j, sizeof wu);
+        memcpy(&left, du + j, sizeof left);
+        u = at - u;
+        wu *= u;
+        left -= wu;
+        sum += wu;
+        square += wu * u;
+        memcpy(du + j, &left, sizeof left);
+    }
+    total[0] = total[1] = 0;
+    for (; j < n; j++) {
+        double one = at - column[j], product = w[j] * one;
+        du[j] -= product;
+        total[0] += product;
+        total[1] += product * one;
+    }
+    for (size_t i = 0; i < LANES; i++) {
+        total[0] += sum[i];
+        total[1] += square[i];
+    }
 }
 
 /* With w[j] = dK scale h of row i: its share of dx, dz and dlengthscale, by axes
@@ -327,23 +365,15 @@ static double short_dot(const double *a, const double *b, size_t n)
 static void row_backward(const way_back *b, columns *c, size_t i, const double *w, size_t n)
 {
     const pnb__gp_kernel *k = b->kernel;
-    double u[WIDE], wu[WIDE];
     for (size_t first = 0; first < k->dim; first += DEEP) {
         load_columns(c, first);
         for (size_t q = 0; q < c->n_axes; q++) {
-            double l = lengthscale(k, first + q), at = b->x[i * k->dim + first + q] / l, sum = 0;
-            for (size_t j = 0; j < n; j++) {
-                u[j] = at - c->u[q][j];
-                wu[j] = w[j] * u[j];
-            }
-            for (size_t j = 0; c->dz != NULL && j < n; j++)
-                c->du[q][j] -= wu[j];
-            for (size_t j = 0; j < n; j++)
-                sum += wu[j];
+            double l = lengthscale(k, first + q), total[2];
+            axis_backward(w, c->u[q], b->x[i * k->dim + first + q] / l, n, c->du[q], total);
             if (b->dx != NULL)
-                b->dx[i * k->dim + first + q] += sum / l;
+                b->dx[i * k->dim + first + q] += total[0] / l;
             if (b->dlengthscale != NULL)
-                b->dlengthscale[k->n_lengthscales == 1 ? 0 : first + q] -= short_dot(wu, u, n) / l;
+                b->dlengthscale[k->n_lengthscales == 1 ? 0 : first + q] -= total[1] / l;
         }
     }
 }
@@ -361,7 +391,9 @@ static void backward(const way_back *b)
             size_t width = b->lower ? PNB_MIN(c.n, i + 1 - at) : c.n;
             double slope[WIDE];
             for (size_t j = 0; j < width; j++)
-                slope[j] = b->dk[i * b->m + at + j] * (b->lower && at + j < i ? 2 : 1);
+                slope[j] = b->dk[i * b->m + at + j] * (b->lower ? 2 : 1);
+            if (b->lower && i - at < width) /* the diagonal stands for itself */
+                slope[i - at] = b->dk[i * b->m + i];
             row_distances(&c, b->x + i * k->dim, width, s);
             row_shape(k->kind, s, width, value, w);
             if (b->dscale != NULL)

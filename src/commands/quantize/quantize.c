@@ -33,6 +33,15 @@ static void report(const pnb__way *way, pnb__result *r)
 
 /* ---- the guard ---- */
 
+/* Not what was asked for already. */
+static const char *what_keeps_more(const pnb__quantize_opts *o)
+{
+    if (o->to != PNB_STORE_INT8)
+        return "";
+    return o->activation_bits < 8 ? ", --activation-bits 8 or --to bf16 keep more"
+                                  : ", --to bf16 keeps more";
+}
+
 static pnb_status check_limits(const pnb__way *way, const pnb__quantize_opts *o, pnb_error *err)
 {
     for (int kind = 0; kind < PNB__N_WAY_KINDS; kind++) {
@@ -49,9 +58,9 @@ static pnb_status check_limits(const pnb__way *way, const pnb__quantize_opts *o,
                 return pnb__fail(
                     err, PNB_QUALITY,
                     "%s: the %s is %.6g, below the limit %g; nothing was written "
-                    "(--%s sets the limit, --activation-bits 8 or --to bf16 keep more)",
+                    "(--%s sets the limit%s)",
                     pnb__way_kind(kind), checks[i].what, checks[i].value, checks[i].limit,
-                    checks[i].option);
+                    checks[i].option, what_keeps_more(o));
     }
     return PNB_OK;
 }

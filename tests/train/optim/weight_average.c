@@ -98,10 +98,11 @@ static void mean_and_back(void **state)
     pnb__weight_average_free(w.average);
 }
 
-/* Half of the old mean and half of the weights, from those at creation on: 0, then steps 1 to 3. */
+/* Three quarters of the old mean and one of the weights, from those at creation on: 0, then steps 1
+ * to 3. */
 static void moving_mean(void **state)
 {
-    const pnb__weight_average_opts opts = {0, 1, 0.5};
+    const pnb__weight_average_opts opts = {0, 1, 0.75};
     world w;
     make_world(&w, *state, 0, 1);
     pnb__weight_average_free(w.average);
@@ -111,8 +112,8 @@ static void moving_mean(void **state)
     train_to(&w, 1, 3);
     assert_int_equal(w.average->n_models, 3);
     ASSERT_OK(pnb__weight_average_apply(w.average, NULL, NULL, &err));
-    for (int i = 0; i < N; i++) /* 1/8 of step 1, 2/8 of 4, 4/8 of 9 */
-        assert_true(fabsf(w.weight_data[i] - (1.0f + 2 * 4 + 4 * 9) / 8 - 0.25f * (float)i) <
+    for (int i = 0; i < N; i++) /* 9/64 of step 1, 12/64 of 4, 16/64 of 9 */
+        assert_true(fabsf(w.weight_data[i] - (9.0f * 1 + 12 * 4 + 16 * 9) / 64 - 0.25f * (float)i) <
                     1e-5f);
     pnb__weight_average_free(w.average);
 }
