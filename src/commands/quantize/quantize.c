@@ -55,12 +55,11 @@ static pnb_status check_limits(const pnb__way *way, const pnb__quantize_opts *o,
             {"share of inputs with the same nearest item", "min-top1", f->top1, o->min_top1}};
         for (size_t i = 0; f->n > 0 && i < PNB_COUNT(checks); i++)
             if (!(checks[i].value >= checks[i].limit))
-                return pnb__fail(
-                    err, PNB_QUALITY,
-                    "%s: the %s is %.6g, below the limit %g; nothing was written "
-                    "(--%s sets the limit%s)",
-                    pnb__way_kind(kind), checks[i].what, checks[i].value, checks[i].limit,
-                    checks[i].option, what_keeps_more(o));
+                return pnb__fail(err, PNB_QUALITY,
+                                 "%s: the %s is %.6g, below the limit %g; nothing was written "
+                                 "(--%s sets the limit%s)",
+                                 pnb__way_kind(kind), checks[i].what, checks[i].value,
+                                 checks[i].limit, checks[i].option, what_keeps_more(o));
     }
     return PNB_OK;
 }
