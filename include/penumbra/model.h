@@ -160,6 +160,14 @@ pnb_status pnb_model_convert(const pnb_ctx *ctx, const char *dir, const char *ou
 pnb_status pnb_model_average(pnb_model **out, const pnb_ctx *ctx, const char *const *dirs,
                              const double *shares, size_t n, pnb_error *err);
 
+/* The model that a LoRA adapter (docs/checkpoints.md#lora) and its base make together: every
+ * adapted matrix is W + (alpha / r) B A, what was trained whole is the adapter's, to the bits that
+ * training had. Configuration and layout are the base's. Errors  NOT_FOUND (no adapter), ARG
+ * (another base than it was trained on: both named), FORMAT, SHAPE, UNSUPPORTED (an adapter that
+ * does not name its base; weights that are small already), NUMERIC, those of pnb_model_load */
+pnb_status pnb_model_merge_lora(pnb_model **out, const pnb_ctx *ctx, const char *base,
+                                const char *adapter, pnb_error *err);
+
 /* What a model is; lives as long as it. */
 const pnb_model_info *pnb_model_get_info(const pnb_model *model);
 const char *pnb_model_config_text(const pnb_model *model); /* the config as JSON text */

@@ -34,6 +34,7 @@
 #include "penumbra/dataset.h"
 #include "penumbra/error.h"
 #include "penumbra/loss.h"
+#include "penumbra/model.h"
 #include "penumbra/optim.h"
 #include "penumbra/peers.h"
 
@@ -77,6 +78,37 @@ typedef struct pnb_train_progress {
  * checkpoint; training waits for it. */
 typedef void (*pnb_train_progress_fn)(void *user, const pnb_train_progress *p);
 
+/* What an evaluation is given: the model that is trained, with the weights that it has at this
+ * step. Lent for the call; the weights may not be changed. */
+typedef struct pnb_train_snapshot {
+    pnb_model *model;
+    const pnb_tokenizer *tokenizer;
+    const pnb_preprocess *preprocess;
+    int64_t step, epoch; /* done */
+} pnb_train_snapshot;
+
+/* One figure of an evaluation, from 0 (worst) to 1: larger is better. The names are constants:
+ * `name` in results.jsonl and TensorBoard, `title` in out.log. */
+typedef struct pnb_train_figure {
+    const char *name, *title;
+    double value;
+} pnb_train_figure;
+
+enum { PNB_TRAIN_MAX_EVALUATORS = 2, PNB_TRAIN_MAX_FIGURES = 6 };
+
+/* A measurement between the steps beside validation, by whoever asked for the training: zero-shot
+ * classification, retrieval. It runs after every `frequency`-th epoch (0: never before the end) and
+ * after the last step, in every process of a job, and its figures must be functions of the weights:
+ * all processes go by them.
+ * run  fills out[0 .. *n - 1], *n at most PNB_TRAIN_MAX_FIGURES; what it returns ends training */
+typedef struct pnb_train_evaluator {
+    const char *prefix; /* that all its names begin with, "zeroshot_" */
+    int64_t frequency;  /* epochs, 0 or more */
+    pnb_status (*run)(void *user, const pnb_train_snapshot *now, pnb_train_figure *out, size_t *n,
+                      pnb_error *err);
+    void *user;
+} pnb_train_evaluator;
+
 /* Option names follow open_clip and ProLIP; the flag is given where it differs from the field. */
 typedef struct pnb_train_opts {
     /* data */
@@ -117,14 +149,22 @@ typedef struct pnb_train_opts {
     /* of a locked tower the last so many groups go on: 1 its heads (projections and all that gives
      * uncertainty), 2 its last block and norm too, ..., L + 2 the embeddings: 0 */
     int64_t image_unlocked_groups, text_unlocked_layers;
-    bool force_resize_pos_emb; /* interpolate the positions of a model directory to the forced
-                                * image size and context length; without it they are refused */
-    bool reinit_unc;           /* fresh uncertainty tokens and heads for a model directory */
-    const char *word_vectors;  /* file of word vectors (GloVe, fastText or word2vec) that the
-                                * word embedding of a fresh PCME, VSE or PVSE model starts with;
-                                * NULL: words start at random */
-    const char *image_trunk;   /* .pth or safetensors file of torchvision's ResNet, which the
-                                * trunk of such a model starts with; NULL: at random */
+    /* LoRA: of matrices in the blocks of a trained model only low-rank factors train, and its heads
+     * unless locked; checkpoints are adapters (docs/checkpoints.md#lora), pnb_model_merge_lora
+     * makes models of them. Not with force_..., reinit_unc, unlocked groups, means of weights */
+    int64_t lora_rank;          /* 0: all weights train */
+    double lora_alpha;          /* factors count lora_alpha / lora_rank, above 0; NaN: lora_rank */
+    const char *lora_targets;   /* "attn", "mlp", "all", parts or patterns of names, ',' between;
+                                 * NULL: all */
+    bool lora_image, lora_text; /* towers whose matrices are changed: both */
+    bool force_resize_pos_emb;  /* interpolate the positions of a model directory to the forced
+                                 * image size and context length; without it they are refused */
+    bool reinit_unc;            /* fresh uncertainty tokens and heads for a model directory */
+    const char *word_vectors;   /* file of word vectors (GloVe, fastText or word2vec) that the
+                                 * word embedding of a fresh PCME, VSE or PVSE model starts with;
+                                 * NULL: words start at random */
+    const char *image_trunk;    /* .pth or safetensors file of torchvision's ResNet, which the
+                                 * trunk of such a model starts with; NULL: at random */
 
     /* objective */
     pnb_loss_opts loss;
@@ -194,9 +234,15 @@ typedef struct pnb_train_opts {
     int64_t val_frequency;     /* epochs between validations; 0: only at the end */
     int64_t val_every_n_steps; /* steps between validations, in place of val_frequency; 0: by
                                 * epochs. The last step is always followed by one */
-    int64_t save_frequency;    /* epochs between checkpoints that stay; 0: none but the last and
-                                * the best one by validation loss, which always stay */
-    int64_t save_every_n_steps;      /* 0: by epochs only; earlier step_N are removed */
+    pnb_train_evaluator evaluators[PNB_TRAIN_MAX_EVALUATORS]; /* further measurements, */
+    size_t n_evaluators;                                      /* so many: 0 */
+    /* The figure of results.jsonl that the best checkpoint is best by: "val_loss" or a correlation
+     * of uncertainty (lowest), a recall of validation or a figure of an evaluator (highest); the
+     * run must measure it. NULL: val_loss */
+    const char *best_by;
+    int64_t save_frequency;     /* epochs between checkpoints that stay; 0: none but the last and
+                                 * the best one by validation loss, which always stay */
+    int64_t save_every_n_steps; /* 0: by epochs only; earlier step_N are removed */
     bool delete_previous_checkpoint; /* also those that save_frequency asked for */
     bool save_most_recent;   /* a checkpoint after every epoch; one that save_frequency does not ask
                               * for is replaced by the next: true */
@@ -259,7 +305,7 @@ typedef struct pnb_train_eval {
 typedef struct pnb_train_result {
     char run_dir[1024];        /* <logs>/<name> */
     char checkpoint_dir[1024]; /* the newest, at first the one resumed from; "" if there is none */
-    char best_dir[1024];       /* of the lowest validation loss; "" without validation */
+    char best_dir[1024];       /* by best_by; "" where that was not measured */
     int64_t step, n_steps, epoch;         /* steps done, planned; epochs done */
     double loss[PNB_N_LOSS_TERMS], total; /* of the last step: the terms, weighted, and their sum */
     double seconds, samples_per_s;        /* of this process, opening not included */
@@ -269,6 +315,9 @@ typedef struct pnb_train_result {
     size_t n_damaged;                     /* shards left out or cut short by damage */
     size_t n_truncated;                   /* captions seen that were longer than the context */
     pnb_train_eval eval;                  /* the last one */
+    /* of the last run of each evaluator, in their order */
+    pnb_train_figure figures[PNB_TRAIN_MAX_EVALUATORS * PNB_TRAIN_MAX_FIGURES];
+    size_t n_figures;
 } pnb_train_result;
 
 /* Runs until the end or until *stop is set; `out` is filled in both cases, and as far as the run

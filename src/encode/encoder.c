@@ -11,6 +11,7 @@
 #include "base/base.h"
 #include "encode/weights_hash.h"
 #include "io/json/json.h"
+#include "models/lora.h"
 #include "models/model.h"
 #include "models/model_defaults.h"
 
@@ -197,6 +198,12 @@ static pnb_status name_of(const char *dir, char *name, size_t size, pnb_error *e
 static pnb_status refuse_adapter(const char *dir, pnb_error *err)
 {
     bool is_adapter = false;
+    if (pnb__lora_is_dir(dir))
+        return pnb__fail(
+            err, PNB_FORMAT,
+            "%s is a LoRA adapter, not a model; `penumbra convert BASE --lora %s --out "
+            "DIR` makes a model of both",
+            dir, dir);
     pnb_status status = pnb_adapter_is_dir(&is_adapter, dir, err);
     if (status != PNB_OK || !is_adapter)
         return status;
@@ -229,6 +236,26 @@ pnb_status pnb__encoder_init(pnb_encoder *e, const pnb_ctx *ctx, const char *dir
     if (status != PNB_OK)
         return status;
     return pnb__encoder_add(e, dir, parts, err);
+}
+
+pnb_status pnb__encoder_borrow(pnb_encoder *e, const char *name, pnb_model *model,
+                               const pnb_tokenizer *tokenizer, const pnb_preprocess *preprocess,
+                               pnb_error *err)
+{
+    const char *hash = NULL;
+    *e = (pnb_encoder){.is_borrowed = true,
+                       .model = model,
+                       .info = pnb_model_get_info(model),
+                       .tokenizer = (pnb_tokenizer *)(uintptr_t)tokenizer, /* it is only read */
+                       .preprocess = *preprocess};
+    pnb__workers_init(&e->workers);
+    snprintf(e->name, sizeof e->name, "%s", name);
+    pnb_status status = pnb_model_weights_sha256(model, &hash, err);
+    if (status == PNB_OK)
+        snprintf(e->weights_sha256, sizeof e->weights_sha256, "%s", hash);
+    if (status == PNB_OK && (e->dir = pnb__strdup(name)) == NULL)
+        status = pnb__fail_nomem(err, strlen(name));
+    return status;
 }
 
 /* Journals tell apart what was opened with other files. */
@@ -302,9 +329,11 @@ const char *pnb_encoder_assumed(const pnb_encoder *e, pnb_encode_side side)
 void pnb__encoder_reset(pnb_encoder *e)
 {
     pnb__workers_reset(&e->workers);
-    pnb_tokenizer_free(e->tokenizer);
     pnb_adapter_free(e->adapter);
-    pnb_model_free(e->model);
+    if (!e->is_borrowed) {
+        pnb_tokenizer_free(e->tokenizer);
+        pnb_model_free(e->model);
+    }
     pnb__free(e->dir);
     for (size_t i = 0; i < PNB_COUNT(e->parts); i++)
         pnb__free(e->parts[i]);

@@ -22,6 +22,7 @@ struct pnb_encoder {
     char assumed[PNB__MAX_ASSUMED]; /* a sentence on what no file says of pictures; or empty */
     char assumed_texts[PNB__MAX_ASSUMED]; /* the same of captions */
     pnb_adapter *adapter; /* beside the model; NULL: rows are what the towers end in */
+    bool is_borrowed;     /* model and tokenizer are somebody else's */
     pnb__workers workers;
 };
 
@@ -32,6 +33,12 @@ struct pnb_encoder {
  *         larger than the embedding table) */
 pnb_status pnb__encoder_init(pnb_encoder *e, const pnb_ctx *ctx, const char *dir,
                              const pnb_encoder_opts *parts, pnb_error *err);
+/* An encoder of a model that is open already, with the weights that it has now: those of a training
+ * between two steps. All must outlive it; `name` is for records. Release with pnb__encoder_reset.
+ * Errors  NOMEM, those of hashing the weights */
+pnb_status pnb__encoder_borrow(pnb_encoder *e, const char *name, pnb_model *model,
+                               const pnb_tokenizer *tokenizer, const pnb_preprocess *preprocess,
+                               pnb_error *err);
 /* Opens tokenizer or preprocessing of an encoder that has none yet; what could be opened stays set
  * after a failure. */
 pnb_status pnb__encoder_add(pnb_encoder *e, const char *dir, const pnb_encoder_opts *parts,

@@ -9,6 +9,7 @@
 
 #include "models/quantized_weights.h"
 
+/* Everything that may fail later frees it as it is. */
 pnb_status pnb__model_create(pnb_model **out, const pnb_ctx *ctx, pnb_error *err)
 {
     *out = pnb__alloc_zero(1, sizeof **out);
@@ -56,6 +57,7 @@ static pnb_status read_logit(pnb_model *m, pnb_error *err)
     return status;
 }
 
+/* Known as soon as the weights are: scalars of the logits are among them. */
 pnb_status pnb__model_fill_info(pnb_model *m, pnb_error *err)
 {
     pnb_model_info *info = &m->info;
@@ -167,6 +169,7 @@ pnb_status pnb__model_weights_changed(pnb_model *m, pnb_error *err)
     return read_logit(m, err);
 }
 
+/* Training builds towers into a graph of its own, with the losses behind them. */
 pnb__dist pnb__model_build(pnb_model *m, pnb__side side, pnb__graph *g, const pnb__tower_in *in,
                            bool unit)
 {
@@ -196,6 +199,7 @@ const pnb_ctx *pnb__model_ctx(const pnb_model *m)
     return m->ctx;
 }
 
+/* Floats, but for checks of gradients and golden cases. */
 pnb__real pnb__model_real(const pnb_model *m)
 {
     return m->weights.kernels.real;

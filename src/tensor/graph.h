@@ -66,6 +66,15 @@ pnb_status pnb__param_copy(pnb__param *p, const pnb__param *from, const pnb__ker
 /* p = keep p + share from, as many numbers, REAL and of table k */
 void pnb__param_mix(pnb__param *p, double keep, const pnb__param *from, double share,
                     const pnb__kernels *k);
+/* All of it 0. Errors  IO */
+pnb_status pnb__param_zero(pnb__param *p, const pnb__kernels *k, pnb_error *err);
+/* w += alpha b a, of matrices: b (N,r), a (r,K), w (N,K). */
+void pnb__param_add_product(pnb__param *w, double alpha, const pnb__param *b, const pnb__param *a,
+                            const pnb__kernels *k);
+/* Gradients of b and a in that sum from w->grad, into their grad_store: alpha dW a^T and
+ * alpha b^T dW; their grad is that, or NULL where w has none. */
+void pnb__param_project_grad(const pnb__param *w, double alpha, pnb__param *b, pnb__param *a,
+                             const pnb__kernels *k);
 bool pnb__param_is_finite(const pnb__param *p, const pnb__kernels *k); /* `store` is REAL */
 /* n numbers of a weight from element `at` on; `store` is REAL. Exact in both directions for numbers
  * of the table's real type. Errors  IO: those of mem_read and mem_write */

@@ -81,6 +81,63 @@ void pnb__param_mix(pnb__param *p, double keep, const pnb__param *from, double s
     k->axpy(k->ctx, p->n, share, from->data, p->data);
 }
 
+pnb_status pnb__param_zero(pnb__param *p, const pnb__kernels *k, pnb_error *err)
+{
+    return k->mem_zero(k->ctx, p->data, p->n * PNB__REAL_SIZE(k->real), err);
+}
+
+/* (m,n) += or = alpha op(a) op(b) of contiguous matrices, k wide. */
+typedef struct plain_product {
+    size_t m, n, k;
+    bool trans_a, trans_b;
+    int beta;
+} plain_product;
+
+static void multiply(const plain_product *p, double alpha, const void *a, const void *b, void *c,
+                     const pnb__kernels *k)
+{
+    const pnb__gemm_args args = {.trans_a = p->trans_a,
+                                 .trans_b = p->trans_b,
+                                 .m = p->m,
+                                 .n = p->n,
+                                 .k = p->k,
+                                 .lda = p->trans_a ? p->m : p->k,
+                                 .ldb = p->trans_b ? p->k : p->n,
+                                 .ldc = p->n,
+                                 .n_batch = 1,
+                                 .alpha = alpha,
+                                 .beta = p->beta,
+                                 .a = a,
+                                 .b = b,
+                                 .c = c,
+                                 .act = PNB__IDENTITY};
+    k->gemm(k->ctx, &args);
+}
+
+void pnb__param_add_product(pnb__param *w, double alpha, const pnb__param *b, const pnb__param *a,
+                            const pnb__kernels *k)
+{
+    const plain_product sum = {.m = w->shape[0], .n = w->shape[1], .k = a->shape[0], .beta = 1};
+    assert(b->shape[1] == a->shape[0] && b->n == sum.m * sum.k && a->n == sum.k * sum.n);
+    multiply(&sum, alpha, b->data, a->data, w->data, k);
+}
+
+/* w = w0 + alpha b a: d b = alpha d w a^T, d a = alpha b^T d w. */
+void pnb__param_project_grad(const pnb__param *w, double alpha, pnb__param *b, pnb__param *a,
+                             const pnb__kernels *k)
+{
+    size_t out = w->shape[0], in = w->shape[1], rank = a->shape[0];
+    const plain_product of_a = {.m = rank, .n = in, .k = out, .trans_a = true};
+    const plain_product of_b = {.m = out, .n = rank, .k = in, .trans_b = true};
+    a->grad = b->grad = NULL;
+    if (w->grad == NULL)
+        return;
+    a->grad = a->grad_store;
+    b->grad = b->grad_store;
+    multiply(&of_a, alpha, b->data, w->grad, a->grad, k);
+    multiply(&of_b, alpha, w->grad, a->data, b->grad, k);
+}
+
 bool pnb__param_is_finite(const pnb__param *p, const pnb__kernels *k)
 {
     assert(p->store == PNB__STORE_REAL);

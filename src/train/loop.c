@@ -221,14 +221,20 @@ static pnb_status save_if_best(pnb__trainer *t, pnb_error *err)
 
 static pnb_status evaluate_if_due(pnb__trainer *t, pnb_error *err)
 {
-    if (!is_eval_due(t))
+    const pnb__objective *o = &t->objective;
+    const bool has_losses = is_eval_due(t);
+    const bool has_figures = o->calls->has_figures != NULL && t->last_eval_step != t->state.step &&
+                             o->calls->has_figures(o->self, t->state.step, is_last(t));
+    if (!has_losses && !has_figures)
         return PNB_OK;
     report(t, "validate", t->result->total, 0);
-    t->eval = (pnb__eval_values){.unc_r = NAN};
-    pnb_status status =
-        t->objective.calls->validate(t->objective.self, t->state.step, &t->eval, err);
+    t->eval = (pnb__eval_values){
+        .has_losses = has_losses, .is_last = is_last(t), .total = NAN, .best = NAN, .unc_r = NAN};
+    pnb_status status = o->calls->validate(o->self, t->state.step, &t->eval, err);
     if (status != PNB_OK)
         return status;
+    if (o->calls->has_figures == NULL)
+        t->eval.best = t->eval.total;
     t->last_eval_step = t->state.step; /* of these weights there is nothing more to learn */
     status = pnb__record_eval(t, &t->eval, err);
     return status == PNB_OK ? save_if_best(t, err) : status;
@@ -243,15 +249,15 @@ static bool is_epoch_save_due(const pnb__trainer *t)
 }
 
 /* The checkpoint about to be written becomes the best one if its step was validated with the lowest
- * loss so far. */
+ * loss so far, or whatever the objective goes by. */
 static void consider_best(pnb__trainer *t, const char *name)
 {
-    double loss = t->eval.total;
+    double value = t->eval.best;
     /* a loss of another step says nothing of these weights */
-    bool is_measured = t->last_eval_step == t->state.step && isfinite(loss);
-    if (!is_measured || loss >= t->state.best_loss)
+    bool is_measured = t->last_eval_step == t->state.step && isfinite(value);
+    if (!is_measured || value >= t->state.best_value)
         return;
-    t->state.best_loss = loss;
+    t->state.best_value = value;
     snprintf(t->state.best_name, sizeof t->state.best_name, "%s", name);
 }
 
@@ -398,7 +404,7 @@ void pnb__trainer_init(pnb__trainer *t, const pnb_ctx *ctx, const pnb__run_opts 
     if (t->exchange == NULL)
         t->exchange = t->objective.exchange = &pnb__exchange_alone;
     t->run.lock = -1; /* 0 would be standard input's */
-    t->state.best_unc_r = t->state.best_loss = NAN;
+    t->state.best_unc_r = t->state.best_value = NAN;
 }
 
 /* Epochs to steps. One that would lie beyond the most steps of a run lies at its end: the product

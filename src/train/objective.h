@@ -45,10 +45,14 @@ typedef struct pnb__step_values {
 
 /* One validation. A loss is the mean over its n samples. */
 typedef struct pnb__eval_values {
+    /* set by the loop: the validation set is due, and not other figures alone; nothing follows */
+    bool has_losses, is_last;
     size_t n;
     pnb__figures terms;
-    double total; /* the checkpoint of the lowest one is the best */
+    double total;
     pnb__figures figures;
+    double best;  /* the checkpoint of the lowest one is the best; NaN: not measured. Without
+                   * has_figures it is `total` */
     double unc_r; /* what save_best_unc ranks by, lower is better; NaN: nothing */
 } pnb__eval_values;
 
@@ -75,7 +79,11 @@ typedef struct pnb__objective_calls {
     pnb__optim_group (*group)(const void *self, const pnb__param *param);
     /* Of the next step's first sample. */
     pnb_loader_position (*position)(const void *self);
-    /* After `step` steps; never called unless `validates`. Parameters stay as they are. */
+    /* Whether figures beside those of the validation set are due after `step` steps, or NULL: there
+     * are none. */
+    bool (*has_figures)(const void *self, int64_t step, bool is_last);
+    /* After `step` steps; never called unless `validates` or has_figures. Parameters stay as they
+     * are. */
     pnb_status (*validate)(void *self, int64_t step, pnb__eval_values *out, pnb_error *err);
     /* Whether training ends before its last step, or NULL: asked after each one. What it goes by
      * must come back from a checkpoint. */

@@ -54,11 +54,11 @@ static json_t *state_json(const pnb__trainer *t)
 {
     json_t *settings = pnb__settings_fixed(t->settings, PNB__N_SETTINGS);
     json_t *best = isnan(t->state.best_unc_r) ? json_null() : json_real(t->state.best_unc_r);
-    json_t *loss = isnan(t->state.best_loss) ? json_null() : json_real(t->state.best_loss);
-    if (settings == NULL || best == NULL || loss == NULL) {
+    json_t *value = isnan(t->state.best_value) ? json_null() : json_real(t->state.best_value);
+    if (settings == NULL || best == NULL || value == NULL) {
         json_decref(settings);
         json_decref(best);
-        json_decref(loss);
+        json_decref(value);
         return NULL;
     }
     return json_pack("{s:i, s:i, s:I, s:I, s:I, s:{s:I, s:I}, s:I, s:s, s:o, s:o, s:s, s:o}",
@@ -68,8 +68,8 @@ static json_t *state_json(const pnb__trainer *t)
                      (json_int_t)t->state.position.epoch, "batch",
                      (json_int_t)t->state.position.batch, "samples",
                      (json_int_t)t->objective.n_samples, "lr_scheduler",
-                     pnb_schedule_name(t->opts->lr_scheduler), "best_unc_r", best, "best_val_loss",
-                     loss, "best", t->state.best_name, "settings", settings);
+                     pnb_schedule_name(t->opts->lr_scheduler), "best_unc_r", best, "best_value",
+                     value, "best", t->state.best_name, "settings", settings);
 }
 
 /* state.json, last of the three: a folder that has it has all. */
@@ -330,18 +330,20 @@ static bool read_whole(const json_t *object, const char *key, json_int_t *out)
  * checkpoint, or whose best was deleted, has none yet. */
 static void read_best(pnb__trainer *t, const json_t *root)
 {
-    const json_t *loss = json_object_get(root, "best_val_loss");
+    const json_t *value = json_object_get(root, "best_value");
     const char *name = json_string_value(json_object_get(root, "best"));
     char path[2048];
-    t->state.best_loss = NAN;
+    t->state.best_value = NAN;
     t->state.best_name[0] = '\0';
-    if (!json_is_number(loss) || name == NULL || name[0] == '\0' || strchr(name, '/') != NULL ||
+    if (value == NULL) /* as it was called before other figures could be gone by */
+        value = json_object_get(root, "best_val_loss");
+    if (!json_is_number(value) || name == NULL || name[0] == '\0' || strchr(name, '/') != NULL ||
         t->run.checkpoints == NULL || strlen(name) >= sizeof t->state.best_name)
         return;
     int used = snprintf(path, sizeof path, "%s/%s", t->run.checkpoints, name);
     if (used < 0 || (size_t)used >= sizeof path || !pnb__path_is_dir(path))
         return;
-    t->state.best_loss = json_number_value(loss);
+    t->state.best_value = json_number_value(value);
     snprintf(t->state.best_name, sizeof t->state.best_name, "%s", name);
 }
 

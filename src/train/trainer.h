@@ -36,7 +36,7 @@ typedef struct pnb__train_state {
     int64_t step; /* optimiser steps done */
     pnb_loader_position position;
     double best_unc_r;  /* of the best checkpoint by save_best_unc; NaN: none yet */
-    double best_loss;   /* validation loss of `best_name`; NaN: none yet */
+    double best_value;  /* pnb__eval_values.best of `best_name`; NaN: none yet */
     char best_name[64]; /* the checkpoint kept as the best one; "" */
 } pnb__train_state;
 

@@ -66,12 +66,6 @@ check "the arithmetic is recorded" grep -qx "precision: amp_bf16" logs/rounded/p
 want 2 train --train-data shapes/train --name z --report-to wandb
 says "tensorboard"
 says "results.jsonl"
-for flag in --imagenet-val --coco-test; do
-    want 2 train --train-data shapes/train --name z $flag dir
-    says "eval retrieval"
-done
-want 2 train --train-data shapes/train --name z --zeroshot-frequency 2
-says "eval retrieval"
 check "nothing was started" test ! -e logs/z
 
 # words, boxes and classes of PCME

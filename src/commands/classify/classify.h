@@ -20,9 +20,10 @@
 
 typedef struct pnb__classify_opts {
     const char *model, *tokenizer, *preprocess; /* model may be NULL when sets are given */
-    pnb_precision precision;                    /* of what the model embeds */
-    pnb__text_list image_words;                 /* what was named, one word or several */
-    const char *images, *labels;                /* images: the first of the words */
+    pnb_encoder *encoder;        /* one that is open already, in place of the four; NULL: none */
+    pnb_precision precision;     /* of what the model embeds */
+    pnb__text_list image_words;  /* what was named, one word or several */
+    const char *images, *labels; /* images: the first of the words */
     pnb__class_source_opts source;
     const char *classnames, *templates, *prompts; /* how classes are known; all may be NULL: the
                                                    * pictures' own names */
@@ -70,6 +71,9 @@ typedef struct pnb__classify_opts {
     bool dump_classnames, dump_templates;
     size_t n_listed; /* prompts in each of the uncertainty listings; 0: none */
 } pnb__classify_opts;
+
+/* What the command takes without a word about it, but for the pictures. */
+pnb__classify_opts pnb__classify_opts_default(void);
 
 /* Pictures with what was found about them. */
 typedef struct pnb__classified {
@@ -120,6 +124,10 @@ typedef struct pnb__classify {
 
 #define PNB__CLASSIFY_TASK "zeroshot_classification"
 
+/* Before hours pass until they are needed: that pictures, their classes and prompts can be had,
+ * that pictures have labels and are to be embedded. What it opened is closed again. Errors  those
+ * of pnb__classify_run, ARG (an embedding set, no label) */
+pnb_status pnb__classify_preflight(pnb__app *app, const pnb__classify_opts *opts);
 /* Does everything that opts ask for but printing; release with pnb__classify_reset in any case. */
 pnb_status pnb__classify_run(pnb__app *app, const pnb__classify_opts *opts, pnb__classify *run);
 void pnb__classify_reset(pnb__classify *run);
@@ -139,6 +147,10 @@ pnb_status pnb__classify_build(pnb__app *app, pnb__classify *run, pnb_encoder *e
 
 /* ---- classify_scaling.c ---- Temperature and Platt scaling. */
 pnb_status pnb__classify_scale(pnb__app *app, pnb__classify *run);
+
+/* ---- classify_none.c ---- Strangeness of every picture, threshold and figures, where opts ask for
+ * them. */
+pnb_status pnb__classify_reject(pnb__classify *run, pnb_error *err);
 
 /* ---- changed_images.c ---- Changes the labelled pictures of a run that is classified already.
  * Errors  ARG (pictures that are an embedding set; no picture with a label), UNSUPPORTED (no

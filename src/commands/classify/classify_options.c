@@ -342,17 +342,10 @@ static pnb_status check(pnb__app *app, const pnb__classify_opts *o)
 
 static void defaults(void *args)
 {
-    *(pnb__classify_opts *)args = (pnb__classify_opts){.match = {.a = NAN, .b = NAN},
-                                                       .scale = NAN,
-                                                       .filter_value = NAN,
-                                                       .bprw_alpha = NAN,
-                                                       .bprw_eps = NAN,
-                                                       .variance = NO_VARIANCE,
-                                                       .none = NO_RULE,
-                                                       .none_threshold = NAN,
-                                                       .none_reject = NAN,
-                                                       .none_fpr = NAN,
-                                                       .changed = {.eps = NAN, .step = NAN}};
+    pnb__classify_opts *o = args;
+    *o = pnb__classify_opts_default();
+    o->variance = NO_VARIANCE;
+    o->none = NO_RULE;
 }
 
 static pnb_status run(pnb__app *app, void *args, pnb__result *r)

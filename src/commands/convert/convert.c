@@ -125,18 +125,54 @@ done:
     return status;
 }
 
+/* A layout is another matter: whoever wants both converts twice. */
+static pnb_status check_words(pnb__app *app, const pnb__convert_opts *o)
+{
+    if (o->lora == NULL && o->to == NULL)
+        return pnb__usage(app, "--to LAYOUT or --lora ADAPTER is missing: what is to be written?");
+    if (o->lora != NULL &&
+        (o->to != NULL || o->image_size != PNB__INT_UNSET || o->context_length != PNB__INT_UNSET ||
+         o->n_unc_layers != PNB__INT_UNSET))
+        return pnb__usage(app, "--lora merges an adapter into its base and changes nothing else: "
+                               "convert the merged model with --to and --force-...");
+    return PNB_OK;
+}
+
+static pnb_status merge(pnb__app *app, const pnb__convert_opts *o, pnb__result *r)
+{
+    pnb_model *model = NULL;
+    size_t n_carried = 0;
+    pnb_status status;
+    if (pnb_model_is_dir(o->out))
+        return pnb__fail(&app->err, PNB_EXISTS, "%s holds a model already; give another --out",
+                         o->out);
+    PNB_TRY(pnb_model_merge_lora(&model, app->ctx, o->dir, o->lora, &app->err));
+    PNB_TRY(pnb_model_save(model, o->out, &app->err));
+    PNB_TRY(pnb__model_files_copy(o->lora, o->out, true, &n_carried, &app->err));
+    pnb__result_text(r, "from", "base", o->dir);
+    pnb__result_text(r, "lora", "adapter", o->lora);
+    pnb__result_text(r, "dir", "written", o->out);
+    pnb__result_int(r, "n_carried", "tokenizer and preprocessor files", (int64_t)n_carried);
+done:
+    pnb_model_free(model);
+    return status;
+}
+
 pnb_status pnb__convert_model(pnb__app *app, void *args, pnb__result *r)
 {
     const pnb__convert_opts *opts = args;
     char *dir = NULL;
-    if (opts->n_unc_layers != PNB__INT_UNSET && strcmp(opts->to, "pcmepp") != 0)
+    pnb_status checked = check_words(app, opts);
+    if (checked != PNB_OK)
+        return checked;
+    if (opts->to != NULL && opts->n_unc_layers != PNB__INT_UNSET && strcmp(opts->to, "pcmepp") != 0)
         return pnb__usage(app, "--unc-layers goes with --to pcmepp: a %s model has no second path",
                           opts->to);
     pnb_status status = pnb__model_path(app, opts->dir, &dir, &app->err);
     if (status == PNB_OK) {
         pnb__convert_opts o = *opts;
         o.dir = dir;
-        status = convert(app, &o, r);
+        status = o.lora != NULL ? merge(app, &o, r) : convert(app, &o, r);
     }
     pnb__free(dir);
     return status;

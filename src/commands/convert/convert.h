@@ -7,7 +7,8 @@
 
 typedef struct pnb__convert_opts {
     const char *dir, *out;
-    const char *to;                     /* "prolip", "open_clip", "hf", "pcme", "pcmepp" */
+    const char *to;   /* "prolip", "open_clip", "hf", "pcme", "pcmepp"; NULL with lora */
+    const char *lora; /* adapter to be merged into the model; NULL: none */
     int64_t image_size, context_length; /* PNB__INT_UNSET: the model's own */
     int64_t n_unc_layers;               /* of PCME++; PNB__INT_UNSET: as released */
 } pnb__convert_opts;

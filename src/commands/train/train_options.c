@@ -8,25 +8,12 @@
 #include "commands/commands.h"
 #include "commands/common/model_path.h"
 #include "commands/common/option_rows.h"
+#include "commands/train/train_args.h"
+#include "commands/train/train_evaluators.h"
 #include "commands/train/train_recipes.h"
 #include "commands/train/train_run.h"
-#include "commands/train/train_words.h"
 
-/* What the trainer takes, and words of open_clip's command line that it does not. */
-struct train_args {
-    pnb_train_opts job;
-    pnb_objective objective;
-    const char *recipe, *pretrained, *csv_separator, *augment, *precision, *report_to,
-        *imagenet_val, *coco_test;
-    double inclusion_alpha_occ; /* one weight for both masked terms */
-    int64_t zeroshot_frequency;
-    pnb__text_list aug_cfg, milestones;
-    int64_t rank_timeout;
-    bool show, freeze_bn_stats, freeze_layer_norm;
-    bool prolip, adamp, local_loss, gather_with_grad;
-};
-
-#define AT(field) PNB__FIELD(struct train_args, field)
+#define AT(field) PNB__FIELD(pnb__train_args, field)
 static const pnb__option options[] = {
     PNB__ROW_FILE(
         "train-data", AT(job.train_data), "SPEC",
@@ -127,6 +114,19 @@ static const pnb__option options[] = {
                  "The same of the text tower", PNB__RANGE(0, 1000)),
     PNB__ROW_FLAG("lock-text-freeze-layer-norm", AT(freeze_layer_norm),
                   "Accepted for compatibility: LayerNorms are frozen with their layers anyway"),
+    PNB__ROW_INT(
+        "lora-rank", AT(job.lora_rank), "R",
+        "LoRA: of the chosen matrices of a model directory only factors of this rank train, "
+        "and the heads unless locked; checkpoints are small adapter folders, which "
+        "`penumbra convert --lora` makes models of; 0 is off",
+        PNB__RANGE(0, 65536)),
+    PNB__ROW_REAL("lora-alpha", AT(job.lora_alpha), "ALPHA",
+                  "Factors count ALPHA / R; R by default", PNB__RANGE(1e-6, 1e6)),
+    PNB__ROW_TEXT("lora-targets", AT(job.lora_targets), "WHICH",
+                  "attn, mlp, all, parts of names (mlp.c_fc) or patterns of whole names "
+                  "('visual.*.resblocks.11.*'), commas between; all by default"),
+    PNB__ROW_CHOICE("lora-towers", AT(lora_towers), "WHICH", "both|image|text",
+                    "Towers whose matrices are chosen", .fallback = "both"),
     PNB__ROW_CHOICE(
         "objective", AT(objective), "NAME", PNB__CHOICES(PNB_OBJECTIVE_LIST(PNB__CHOICE_OF)),
         "What is trained: losses, their weights and the model they are for",
@@ -367,28 +367,40 @@ static const pnb__option options[] = {
         "Keep checkpoints/epoch_best_unc, where uncertainty foretells failed retrieval best"),
     PNB__ROW_TEXT("report-to", AT(report_to), "WHERE",
                   "tensorboard writes event files to LOGS/RUN/tensorboard"),
-    PNB__ROW_INT("zeroshot-frequency", AT(zeroshot_frequency), "N",
-                 "Accepted as 0; zero-shot evaluation is not part of training",
+    PNB__ROW_FILE("imagenet-val", AT(imagenet_val), "WHAT",
+                  "Pictures with classes, as `penumbra classify --images` reads data sets, to be "
+                  "classified by the names of their classes between epochs",
+                  .group = "Measured during training"),
+    PNB__ROW_INT(
+        "zeroshot-frequency", AT(zeroshot_frequency), "N",
+        "Epochs between two such classifications, and at the end; 0 is never. 2 by default",
+        PNB__RANGE(0, 1000000000.0)),
+    PNB__ROW_FILE("zeroshot-classnames", AT(zeroshot_classnames), "FILE|A,B,C",
+                  "Names of the classes, as --classnames of classify"),
+    PNB__ROW_FILE("zeroshot-templates", AT(zeroshot_templates), "FILE|openai|simple|none",
+                  "Prompts around them, as --templates of classify"),
+    PNB__ROW_TEXT("zeroshot-split", AT(zeroshot_split), "NAME",
+                  "Split of a set that has several; test by default"),
+    PNB__ROW_INT("retrieval-frequency", AT(retrieval_frequency), "N",
+                 "Epochs between two retrievals among all pictures and captions of --val-data, as "
+                 "`penumbra eval retrieval` ranks them, and at the end; 0 is only there",
                  PNB__RANGE(0, 1000000000.0)),
-    PNB__ROW_FILE("imagenet-val", AT(imagenet_val), "DIR",
-                  "Refused, with the commands that measure it"),
-    PNB__ROW_FILE("coco-test", AT(coco_test), "DIR", "Refused, with the commands that measure it"),
+    PNB__ROW_TEXT("best-by", AT(job.best_by), "FIGURE",
+                  "What checkpoints/best is best by: val_loss, i2t_r1, zeroshot_top1, "
+                  "retrieval_t2i_r5, ... as results.jsonl names them; val_loss by default"),
+    PNB__ROW_FILE("coco-test", AT(coco_test), "DIR", "Refused, with what to give in its place"),
 };
 #undef AT
-
-static pnb_train_opts recipe_of(const struct train_args *a)
-{
-    bool published = a->recipe != NULL && strcmp(a->recipe, "small") != 0;
-    return pnb_train_opts_of(a->objective, published);
-}
 
 /* What --opt, --batch-size and --save-frequency are without them is told behind the words: others
  * speak too. */
 static void defaults(void *args)
 {
-    struct train_args *a = args;
-    *a = (struct train_args){
-        .job = recipe_of(a), .inclusion_alpha_occ = NAN, .zeroshot_frequency = PNB__INT_UNSET};
+    pnb__train_args *a = args;
+    *a = (pnb__train_args){.job = pnb__train_recipe_of(a),
+                           .inclusion_alpha_occ = NAN,
+                           .zeroshot_frequency = PNB__INT_UNSET,
+                           .retrieval_frequency = PNB__INT_UNSET};
     a->job.optim.kind = PNB_N_OPTIM_KINDS;
     a->job.save_frequency = -1;
     a->job.batch_size = 0;
@@ -398,7 +410,7 @@ static void defaults(void *args)
 /* The rows of a named recipe; small's are what every run has anyway. */
 static const pnb__preset *recipe_rows(const void *args, size_t *n)
 {
-    const struct train_args *a = args;
+    const pnb__train_args *a = args;
     const pnb__train_recipe *r = pnb__train_recipe_find(a->recipe);
     if (r == NULL || strcmp(r->name, "small") == 0)
         return NULL;
@@ -417,125 +429,25 @@ static pnb_status show_recipe(pnb__app *app, const char *name)
     return pnb__train_recipe_show(r, app->out, &app->err);
 }
 
-static pnb_status fill_data(pnb__app *app, struct train_args *a)
-{
-    pnb_train_opts *o = &a->job;
-    if (o->train_data == NULL && o->dataset.kind != PNB_DATASET_SYNTHETIC)
-        return pnb__usage(app, "--train-data is required, except with --dataset-type synthetic");
-    if (a->csv_separator != NULL && !pnb__separator(a->csv_separator, &o->dataset.csv_separator))
-        return pnb__usage(app, "--csv-separator %s: one character is wanted", a->csv_separator);
-    if (a->augment != NULL)
-        o->augment = pnb__augment_recipe(a->augment);
-    for (size_t i = 0; i < a->aug_cfg.n; i++)
-        if (!pnb__augment_set(&o->augment, a->aug_cfg.items[i]))
-            return pnb__usage(app, "--aug-cfg %s: not a known key with numbers; keys are %s",
-                              a->aug_cfg.items[i], pnb__augment_keys());
-    return PNB_OK;
-}
-
-/* --lr-milestones 15 20; without it those of the recipe. */
-static pnb_status fill_milestones(pnb__app *app, struct train_args *a)
-{
-    pnb_train_opts *o = &a->job;
-    if (a->milestones.n == 0)
-        return PNB_OK;
-    if (o->lr_scheduler != PNB_SCHEDULE_MULTISTEP)
-        return pnb__usage(app, "--lr-milestones are those of --lr-scheduler multistep");
-    if (a->milestones.n > PNB_MAX_MILESTONES)
-        return pnb__usage(app, "--lr-milestones: %zu epochs, at most %d are possible",
-                          a->milestones.n, (int)PNB_MAX_MILESTONES);
-    memset(o->lr_milestones, 0, sizeof o->lr_milestones);
-    for (size_t i = 0; i < a->milestones.n; i++) {
-        char *end = NULL;
-        o->lr_milestones[i] = strtoll(a->milestones.items[i], &end, 10);
-        if (end == a->milestones.items[i] || *end != '\0' || o->lr_milestones[i] < 1)
-            return pnb__usage(app, "--lr-milestones %s: an epoch, 1 or more, is wanted",
-                              a->milestones.items[i]);
-    }
-    return PNB_OK;
-}
-
-/* open_clip has two words for it. */
-static bool is_amp_bf16(const char *precision)
-{
-    return strcmp(precision, "amp_bf16") == 0 || strcmp(precision, "amp_bfloat16") == 0;
-}
-
-/* What is one option for several fields, or follows from others. */
-static void fill_rest(const pnb__app *app, struct train_args *a)
-{
-    pnb_train_opts *o = &a->job;
-    o->max_image_pixels = app->common.max_image_pixels;
-    o->seed = (uint64_t)app->common.seed;
-    if (!isnan(a->inclusion_alpha_occ))
-        o->loss.weight[PNB_LOSS_IMG_INCLUSION] = o->loss.weight[PNB_LOSS_TXT_INCLUSION] =
-            a->inclusion_alpha_occ;
-    if (o->optim.kind == PNB_N_OPTIM_KINDS)
-        o->optim.kind = a->adamp ? PNB_OPTIM_ADAMP : recipe_of(a).optim.kind;
-    if (o->batch_size == 0 && !o->batch_by_class)
-        o->batch_size = recipe_of(a).batch_size;
-    if (o->save_frequency < 0) {
-        o->save_frequency = 0;
-        o->save_most_recent = true;
-    }
-    o->precision = is_amp_bf16(a->precision) ? PNB_TRAIN_AMP_BF16 : PNB_TRAIN_FP32;
-    o->report_tensorboard = a->report_to != NULL && strstr(a->report_to, "tensorboard") != NULL;
-}
-
-/* Words of open_clip's command line that this program answers instead of obeying. */
-static pnb_status check_unsupported(pnb__app *app, const struct train_args *a)
-{
-    static const char evaluate[] =
-        "evaluation on other data is a command of its own: `penumbra embed` a checkpoint's "
-        "pictures "
-        "and captions, then `penumbra eval retrieval`; --val-data validates during training";
-    if (strcmp(a->precision, "fp32") != 0 && !is_amp_bf16(a->precision))
-        return pnb__usage(app,
-                          "--precision %s: training runs in fp32 or amp_bf16 here, with weights, "
-                          "gradients and optimiser state in fp32",
-                          a->precision);
-    if (a->imagenet_val != NULL)
-        return pnb__usage(app, "--imagenet-val: %s", evaluate);
-    if (a->coco_test != NULL)
-        return pnb__usage(app, "--coco-test: %s", evaluate);
-    if (a->zeroshot_frequency != PNB__INT_UNSET && a->zeroshot_frequency != 0)
-        return pnb__usage(app, "--zeroshot-frequency: %s", evaluate);
-    if (a->report_to != NULL && a->report_to[0] != '\0' && strcmp(a->report_to, "tensorboard") != 0)
-        return pnb__usage(app,
-                          "--report-to %s: only tensorboard is written, besides results.jsonl in "
-                          "the run's folder, which always is",
-                          a->report_to);
-    if ((a->freeze_bn_stats && !a->job.lock_image) || (a->freeze_layer_norm && !a->job.lock_text))
-        return pnb__usage(app, "--lock-image-freeze-bn-stats goes with --lock-image, "
-                               "--lock-text-freeze-layer-norm with --lock-text");
-    if ((a->local_loss || a->gather_with_grad) && app->ranks == NULL)
-        pnb__say(app, "--local-loss and --gather-with-grad change nothing in one process: the loss "
-                      "sees the whole batch with its gradient");
-    return PNB_OK;
-}
-
 static pnb_status run(pnb__app *app, void *args, pnb__result *r)
 {
-    struct train_args *a = args;
+    pnb__train_args *a = args;
     pnb_train_opts *o = &a->job;
+    pnb__train_evaluators evaluators = {0};
     char *model = NULL;
     pnb_status status;
     if (a->show)
         return show_recipe(app, a->recipe);
-    if (a->adamp && o->optim.kind != PNB_OPTIM_ADAMP && o->optim.kind != PNB_N_OPTIM_KINDS)
-        return pnb__usage(app, "--adamp and --opt %s contradict each other",
-                          pnb_optim_name(o->optim.kind));
-    PNB_TRY(check_unsupported(app, a));
-    PNB_TRY(fill_data(app, a));
-    PNB_TRY(fill_milestones(app, a));
-    fill_rest(app, a);
+    PNB_TRY(pnb__train_fill(app, a));
     o->ranks = app->ranks;
     pnb_peers_set_timeout(app->ranks, (double)a->rank_timeout);
     PNB_TRY(
         pnb__model_path(app, a->pretrained != NULL ? a->pretrained : o->model, &model, &app->err));
     o->model = model;
+    PNB_TRY(pnb__train_evaluators_open(&evaluators, app, a));
     status = pnb__train_run(app, o, r);
 done:
+    pnb__train_evaluators_reset(&evaluators);
     pnb__free(model);
     return status;
 }
@@ -577,6 +489,17 @@ const pnb__command pnb__cmd_train = {
         "the correlation of a bin's number with its R@1 over ten bins of queries by uncertainty "
         "(null where it does not exist). --save-best-unc keeps the checkpoint with the most "
         "negative i2t_unc_r; --report-to tensorboard writes the same numbers as event files.\n\n"
+        "Between epochs --imagenet-val classifies pictures by the names of their classes "
+        "(zeroshot_top1, zeroshot_top5, zeroshot_class_mean) and --retrieval-frequency ranks all "
+        "captions of --val-data (retrieval_i2t_r1 to retrieval_t2i_r10), by the code of `classify` "
+        "and `eval retrieval`: what these find for the checkpoint of the step. --best-by makes any "
+        "of the figures the one that checkpoints/best goes by. Ctrl-C waits for a measurement that "
+        "has begun.\n\n"
+        "--lora-rank trains factors of chosen matrices in place of the weights (LoRA); --model "
+        "names the base, in a resumed run too. Checkpoints are folders with adapter_config.json "
+        "and "
+        "adapter_model.safetensors, as peft names them, which `penumbra convert BASE --lora DIR "
+        "--out MODEL` makes a model of.\n\n"
         "Started by mpirun, srun or torchrun the processes train one model: each reads its share "
         "of "
         "the samples, the loss is that of the whole batch, and rank 0 writes. With --global-batch "
@@ -591,4 +514,4 @@ const pnb__command pnb__cmd_train = {
     .defaults = defaults,
     .presets = recipe_rows,
     .joins = true,
-    PNB__RUNS(options, struct train_args, run)};
+    PNB__RUNS(options, pnb__train_args, run)};

@@ -36,7 +36,7 @@ static void put_result(const pnb_train_result *t, pnb__result *r)
     pnb__result_text(r, "run_dir", "run", t->run_dir);
     pnb__result_text(r, "checkpoint_dir", "checkpoint",
                      t->checkpoint_dir[0] != '\0' ? t->checkpoint_dir : NULL);
-    pnb__result_text(r, "best_checkpoint_dir", "best by validation loss",
+    pnb__result_text(r, "best_checkpoint_dir", "best checkpoint",
                      t->best_dir[0] != '\0' ? t->best_dir : NULL);
     pnb__result_int(r, "step", "steps done", t->step);
     pnb__result_int(r, "n_steps", "steps planned", t->n_steps);
@@ -52,6 +52,12 @@ static void put_result(const pnb_train_result *t, pnb__result *r)
     pnb__result_int(r, "graph_bytes", "memory of a step in bytes", (int64_t)t->graph_bytes);
     pnb__result_int(r, "n_skipped", "unreadable samples", (int64_t)t->n_skipped);
     pnb__result_int(r, "n_damaged", "damaged shards", (int64_t)t->n_damaged);
+    if (t->n_figures > 0) {
+        pnb__result_begin(r, "figures", "measured");
+        for (size_t i = 0; i < t->n_figures; i++)
+            pnb__result_real(r, t->figures[i].name, t->figures[i].name, t->figures[i].value, 4);
+        pnb__result_end(r);
+    }
     if (!t->eval.done)
         return;
     pnb__result_begin(r, "eval", "validation");

@@ -100,6 +100,7 @@ static void compare_keys(const pnb__key_check *e, const pnb__weights *w, pnb__ke
     }
 }
 
+/* All that is wrong, where opening stops at the first. */
 pnb_status pnb__model_check_keys(pnb__key_check *out, const pnb_ctx *ctx, const char *dir,
                                  pnb__key_fn fn, void *user, pnb_error *err)
 {

@@ -13,6 +13,7 @@
 #include "models/config/config_write.h"
 #include "models/keys/key_export.h"
 
+/* Whole or not at all, as a reader of the folder expects it. */
 static pnb_status save_config(json_t *root, const char *dir, const char *name, pnb_error *err)
 {
     char *path = pnb__path_join(dir, name), *text = pnb__config_json_dump(root);
@@ -24,6 +25,8 @@ static pnb_status save_config(json_t *root, const char *dir, const char *name, p
     return status;
 }
 
+/* What the configuration says of tokenizer and cleaning goes along: a model that cuts or cleans
+ * captions otherwise is another model. */
 pnb_status pnb__carry_text_keys(const pnb_model *m, json_t *root, pnb_error *err)
 {
     static const char *const keys[] = {"hf_tokenizer_name", "tokenizer_kwargs", "tokenizer_mode"};
@@ -40,6 +43,7 @@ pnb_status pnb__carry_text_keys(const pnb_model *m, json_t *root, pnb_error *err
     return status;
 }
 
+/* Nothing is overwritten: a model that was there is somebody's. */
 static pnb_status check_free(const char *dir, pnb_error *err)
 {
     return pnb_model_is_dir(dir)
@@ -49,6 +53,7 @@ static pnb_status check_free(const char *dir, pnb_error *err)
 
 /* ---- ProLIP out of CLIP and SigLIP ---- */
 
+/* The same two towers as ProLIP has them: tokens and projections of the log-variance are new. */
 static pnb__config prolip_of(const pnb__config *c)
 {
     pnb__config p = *c;
@@ -212,6 +217,7 @@ static pnb_status copy_text_positions(pnb_model *from, pnb_model *to, pnb_error 
     return status;
 }
 
+/* Whatever has a counterpart; the rest stays as it was drawn. */
 static pnb_status fill_prolip(pnb_model *from, pnb_model *to, uint64_t seed, pnb_error *err)
 {
     pnb_status status;
@@ -229,6 +235,7 @@ done:
     return status;
 }
 
+/* What a user must know before training: what is fresh, and what was left out. */
 static void note_prolip(const pnb__config *c, char *notes, size_t size)
 {
     bool head = c->vision.pool == PNB__POOL_MAP;
@@ -247,6 +254,7 @@ static void note_prolip(const pnb__config *c, char *notes, size_t size)
                                            : "[UNC], because text width and embed_dim differ");
 }
 
+/* A fresh model takes what there is, so that shapes are checked by the one that is written. */
 static pnb_status to_prolip(pnb_model *from, const char *out, const pnb_model_convert_opts *o,
                             char *notes, size_t size, pnb_error *err)
 {
@@ -278,6 +286,7 @@ done:
 
 /* ---- renaming ---- */
 
+/* open_clip reads it in its configuration, other layouts beside it. */
 static pnb_status add_preprocess(json_t *root, const char *text, pnb_error *err)
 {
     json_t *value = NULL;
@@ -313,6 +322,7 @@ static pnb_status note_cleaning(const pnb_model *m, pnb__key_mapping_kind kind, 
     return status;
 }
 
+/* Bits and types as they are; names alone change. */
 static pnb_status rename_weights(const pnb_model *m, const char *out,
                                  const pnb_model_convert_opts *o, char notes[1024], pnb_error *err)
 {
@@ -361,6 +371,7 @@ static pnb_status copy_model(const pnb_model *m, const pnb__key_mapping *to, con
     return status;
 }
 
+/* Already what is asked for: another folder of the same. */
 static pnb_status copy_prolip(const pnb_model *m, const char *out, pnb_error *err)
 {
     const pnb__key_mapping to = pnb__key_mapping_of(PNB__KEY_MAPPING_PROLIP, &m->config);
@@ -387,6 +398,7 @@ static pnb_status to_pcme(const pnb_model *m, const char *out, pnb_error *err)
     return copy_model(m, &to, out, err);
 }
 
+/* Refused before a byte is written where the other layout has no words for this model. */
 pnb_status pnb_model_convert(const pnb_ctx *ctx, const char *dir, const char *out,
                              const pnb_model_convert_opts *o, char notes[1024], pnb_error *err)
 {

@@ -114,12 +114,13 @@ static pnb_status check_unknown_token(const pnb__contrastive *c, pnb_error *err)
 static pnb_status list_params(pnb__contrastive *c, pnb__objective *o, pnb_error *err)
 {
     size_t n = pnb__model_n_params(c->model);
-    if (PNB_ALLOC(c->params, n, err) != PNB_OK)
-        return PNB_NOMEM;
-    for (size_t i = 0; i < n; i++)
+    pnb_status status = c->lora == NULL ? PNB_ALLOC(c->params, n, err) : PNB_OK;
+    if (status != PNB_OK)
+        return status;
+    for (size_t i = 0; i < n && c->lora == NULL; i++)
         c->params[i] = pnb__model_param(c->model, i);
     o->params = c->params;
-    o->n_params = n;
+    o->n_params = c->lora == NULL ? n : c->n_adapted;
     o->n_weights = c->info->n_params;
     o->real = pnb__model_real(c->model);
     pnb__kernels_fill(&c->kernels, c->ctx, o->real);
@@ -187,7 +188,9 @@ static pnb_status open_contrastive(void *self, const char *checkpoint, pnb__obje
         PNB_TRY(open_dataset(c, c->opts->train_data, &c->train, err));
     if (c->opts->val_data != NULL)
         PNB_TRY(open_dataset(c, c->opts->val_data, &c->val, err));
-    PNB_TRY(pnb__contrastive_open_model(c, checkpoint, err));
+    /* a checkpoint of factors stands on the base, which --model names in a resumed run too */
+    PNB_TRY(pnb__contrastive_open_model(c, c->opts->lora_rank > 0 ? NULL : checkpoint, err));
+    PNB_TRY(pnb__contrastive_adapt(c, checkpoint, err));
     PNB_TRY(pnb__contrastive_check_rates(c, err));
     PNB_TRY(check_masks(c, err));
     PNB_TRY(check_whole(c, err));
@@ -197,6 +200,8 @@ static pnb_status open_contrastive(void *self, const char *checkpoint, pnb__obje
     PNB_TRY(pnb__contrastive_read_words(c, err));
     PNB_TRY(pnb__contrastive_read_trunk(c, err));
     PNB_TRY(pnb__contrastive_mark_data(c, &o->data_mark, err));
+    if (c->lora != NULL) /* frozen weights are no parameters, and must be the same everywhere */
+        o->data_mark = pnb__hash_bytes(c->lora->base_sha256, 64, o->data_mark);
     o->n_samples = pnb_dataset_size(c->train); /* of the data; an epoch may have fewer or more */
     o->validates = c->val != NULL;
     o->steps_per_epoch = c->steps_per_epoch = steps_of_epoch(c, samples_of_epoch(c));
@@ -227,6 +232,7 @@ static void close_contrastive(void *self)
     pnb_loader_free(c->loader);
     pnb_loader_free(c->val_loader);
     pnb__step_free(c->step_graphs);
+    pnb__lora_free(c->lora);
     pnb_model_free(c->model);
     pnb_tokenizer_free(c->tokenizer);
     pnb_dataset_free(c->train);
@@ -287,6 +293,8 @@ static pnb_status announce(void *self, pnb__trainer *t, pnb_error *err)
         status = pnb__record_info(t, err, "Image trunk: %zu arrays of %s", c->n_trunk_arrays,
                                   c->opts->image_trunk);
     if (status == PNB_OK)
+        status = pnb__contrastive_announce_lora(c, t, err);
+    if (status == PNB_OK)
         status = announce_rates(c, t, err);
     if (status == PNB_OK)
         status = announce_large_rate(c, t, err);
@@ -345,6 +353,8 @@ static pnb_status step_contrastive(void *self, int64_t step, pnb__step_values *o
     pnb__contrastive *c = self;
     c->step = step; /* masks are drawn for it */
     pnb_status status = pnb__step_run(c->step_graphs, c, out, err);
+    if (status == PNB_OK && c->lora != NULL)
+        pnb__lora_project(c->lora);
     add_terms(c, c->term, false, &out->terms);
     return status;
 }
@@ -367,6 +377,8 @@ static pnb_status updated(void *self, pnb__step_values *out, pnb_error *err)
     pnb__contrastive *c = self;
     double a, b;
     pnb_status status = clamp_scale(c, err);
+    if (status == PNB_OK && c->lora != NULL)
+        status = pnb__lora_apply(c->lora, err);
     if (status == PNB_OK)
         status = pnb__contrastive_scale(c, &a, &b, err);
     if (status != PNB_OK)
@@ -389,9 +401,9 @@ static pnb_loader_position position(const void *self)
 /* ---- between the steps ---- */
 
 /* The i2t correlation ranks checkpoints, as ProLIP's --save-best-unc does. */
-static pnb_status validate(void *self, int64_t step, pnb__eval_values *out, pnb_error *err)
+static pnb_status validate_losses(pnb__contrastive *c, int64_t step, pnb__eval_values *out,
+                                  pnb_error *err)
 {
-    pnb__contrastive *c = self;
     pnb_train_eval *e = &c->result->eval;
     pnb__figures *f = &out->figures;
     pnb_status status = pnb__evaluate(c, e, err);
@@ -414,6 +426,13 @@ static pnb_status validate(void *self, int64_t step, pnb__eval_values *out, pnb_
     return PNB_OK;
 }
 
+static pnb_status validate(void *self, int64_t step, pnb__eval_values *out, pnb_error *err)
+{
+    pnb__contrastive *c = self;
+    pnb_status status = out->has_losses ? validate_losses(c, step, out, err) : PNB_OK;
+    return status == PNB_OK ? pnb__evaluators_run(c, step, out, err) : status;
+}
+
 /* A model directory that every command opens. The SHA-256 of the weights is made anew: it was that
  * of the weights as they were opened. */
 static pnb_status save(void *self, const char *dir, pnb_error *err)
@@ -427,7 +446,8 @@ static pnb_status save(void *self, const char *dir, pnb_error *err)
         goto done;
     }
     PNB_TRY(pnb__model_weights_changed(c->model, err));
-    PNB_TRY(pnb_model_save(c->model, dir, err));
+    PNB_TRY(c->lora != NULL ? pnb__contrastive_save_adapter(c, dir, err)
+                            : pnb_model_save(c->model, dir, err));
     PNB_TRY(pnb_tokenizer_save(c->tokenizer, tokenizer, err));
     PNB_TRY(pnb_preprocess_save(&c->preprocess, preprocess, err));
 done:
@@ -460,6 +480,7 @@ pnb__objective pnb__contrastive_objective(pnb__contrastive *c, const pnb_ctx *ct
                                                .updated = updated,
                                                .group = pnb__contrastive_group,
                                                .position = position,
+                                               .has_figures = pnb__evaluators_are_due,
                                                .validate = validate,
                                                .save = save,
                                                .refresh = refresh,

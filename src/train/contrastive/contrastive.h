@@ -4,6 +4,7 @@
 #define PNB_TRAIN_CONTRASTIVE_CONTRASTIVE_H
 
 #include "io/json/json.h"
+#include "models/lora.h"
 #include "models/model.h"
 #include "penumbra/train.h"
 #include "train/contrastive/mask.h"
@@ -46,7 +47,10 @@ typedef struct pnb__contrastive {
         n_words_found;    /* of --word-vectors: all, and those the file has; 0: none read */
     pnb__context context; /* as chosen from the data; all zero: not chosen */
     pnb__kernels kernels;
-    pnb__param **params;                  /* of the model */
+    pnb__param **params; /* that a checkpoint holds: of the model, or with LoRA those that train */
+    pnb__lora *lora;     /* NULL: the weights themselves train */
+    size_t n_adapted;    /* of params, with LoRA */
+    const char *base_sha256;              /* of the file that a model with LoRA came from */
     pnb__param *logit_scale, *logit_bias; /* NULL when the model has none */
     pnb__step_graphs *step_graphs;
     int64_t step, steps_per_epoch; /* step: the one that runs */
@@ -72,12 +76,18 @@ pnb_status pnb__contrastive_mark_data(const pnb__contrastive *c, uint64_t *out, 
 pnb_status pnb__contrastive_conclude(void *self, pnb__trainer *t, pnb_error *err);
 
 /* ---- contrastive_options.c ---- */
+/* PCME++'s code: as often one way as the other, of about equal shares (mixup_switch_prob 0.5; mixup
+ * 2, cutmix 2). */
+#define PNB__MIX_CUTMIX 0.5
+#define PNB__MIX_ALPHA 2.0
+/* All options but the loop's; `o` must outlive it. */
+pnb__settings pnb__contrastive_settings(const pnb_train_opts *o);
+
+/* ---- contrastive_check.c ---- */
 /* Errors  ARG, naming the option and what it may be */
 pnb_status pnb__contrastive_check_opts(const pnb_train_opts *o, pnb_error *err);
 /* What the loop is asked. */
 pnb__run_opts pnb__contrastive_run_opts(const pnb_train_opts *o);
-/* All other options; `o` must outlive it. */
-pnb__settings pnb__contrastive_settings(const pnb_train_opts *o);
 
 /* ---- context.c ---- */
 /* Measures the captions of at most 20,000 samples, evenly drawn. */
@@ -109,6 +119,20 @@ pnb__layer pnb__contrastive_layer(const pnb_model *m, const char *name);
  * Errors  ARG (a tower without blocks, more groups than it has) */
 pnb_status pnb__contrastive_lock(pnb__contrastive *c, pnb_error *err);
 
+/* ---- lora_setup.c ---- */
+/* Errors  ARG (options that LoRA does not go with) */
+pnb_status pnb__contrastive_check_lora(const pnb_train_opts *o, pnb_error *err);
+/* With opts->lora_rank: what of the model trains, and the factors, those of `checkpoint` where it
+ * is not NULL. The model is open and locked. Errors  ARG (a fresh model, targets), UNSUPPORTED
+ * (batch norms that move), those of lora.h */
+pnb_status pnb__contrastive_adapt(pnb__contrastive *c, const char *checkpoint, pnb_error *err);
+/* The folder of a checkpoint. Errors  IO, NOMEM */
+pnb_status pnb__contrastive_save_adapter(const pnb__contrastive *c, const char *dir,
+                                         pnb_error *err);
+/* A line of out.log. Errors  IO */
+pnb_status pnb__contrastive_announce_lora(const pnb__contrastive *c, pnb__trainer *t,
+                                          pnb_error *err);
+
 /* ---- rates.c ---- */
 /* The objective's call `group`, of a pnb__contrastive whose model is open. */
 pnb__optim_group pnb__contrastive_group(const void *self, const pnb__param *param);
@@ -128,6 +152,16 @@ pnb_status pnb__step_run(pnb__step_graphs *s, pnb__contrastive *c, pnb__step_val
 /* Losses and retrieval on the validation set with the weights as they are; out->done false when
  * there is no validation set. */
 pnb_status pnb__evaluate(pnb__contrastive *c, pnb_train_eval *out, pnb_error *err);
+
+/* ---- evaluators.c ---- */
+/* Errors  ARG (an evaluator that is none, a best_by that the run does not measure) */
+pnb_status pnb__evaluators_check(const pnb_train_opts *o, pnb_error *err);
+/* The objective's has_figures. */
+bool pnb__evaluators_are_due(const void *self, int64_t step, bool is_last);
+/* Runs those that are due, adds their figures to `out` and says what is best by opts->best_by.
+ * Errors  theirs, ARG (no figure of that name) */
+pnb_status pnb__evaluators_run(pnb__contrastive *c, int64_t step, pnb__eval_values *out,
+                               pnb_error *err);
 
 /* ---- refresh.c ---- */
 /* Statistics of batch norm over an epoch of the training data, read with `opts`, for the weights as

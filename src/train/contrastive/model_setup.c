@@ -25,6 +25,12 @@ static pnb_status find_weights(const char *dir, bool *found, pnb_error *err)
     *found = false;
     if (!pnb__path_is_dir(dir))
         return PNB_OK;
+    if (pnb__lora_is_dir(dir))
+        return pnb__fail(
+            err, PNB_ARG,
+            "%s is a LoRA adapter: `penumbra convert BASE --lora %s --out MODEL` makes "
+            "a model of it, and --lora-rank with --resume goes on from it",
+            dir, dir);
     pnb_status status = pnb_checkpoint_locate(path, sizeof path, dir, &why);
     *found = status == PNB_OK;
     return status == PNB_OK || status == PNB_NOT_FOUND ? PNB_OK
@@ -385,6 +391,8 @@ pnb_status pnb__contrastive_open_model(pnb__contrastive *c, const char *checkpoi
     c->is_fresh = !has_weights;
     c->info = pnb_model_get_info(c->model);
     PNB_TRY(open_preprocess(c, is_dir ? source : NULL, err));
+    if (c->opts->lora_rank > 0) /* while the file is open: the weights are about to leave it */
+        PNB_TRY(pnb_model_weights_sha256(c->model, &c->base_sha256, err));
     PNB_TRY(pnb__model_make_trainable(c->model, err));
     if (c->opts->precision == PNB_TRAIN_AMP_BF16)
         PNB_TRY(pnb__model_train_in_bf16(c->model, err));

@@ -303,7 +303,8 @@ static pnb_status run_accumulation(pnb__step_graphs *s, pnb__contrastive *c, dou
     if (status == PNB_OK)
         status = count_once(s, err);
     for (size_t micro = 0; micro < s->n_micro && status == PNB_OK; micro++) {
-        if (micro + 1 == s->n_micro && c->exchange->begin != NULL)
+        /* of LoRA the factors are summed, which have no gradient yet */
+        if (micro + 1 == s->n_micro && c->exchange->begin != NULL && c->lora == NULL)
             pnb__graph_watch_grads(s->back.graph, begin_sum, s);
         status = back_micro(s, micro, err);
     }

@@ -184,6 +184,18 @@ void pnb__optim_free(pnb__optim *o)
     pnb__free(o);
 }
 
+/* What a run keeps beside weights and gradients: none of frozen parameters, one or two each. */
+double pnb__optim_state_bytes(const pnb__optim *o)
+{
+    double bytes = 0;
+    for (size_t i = 0; i < o->n_slots; i++) {
+        const pnb__optim_slot *s = &o->slots[i];
+        int n_moments = (s->m != NULL) + (s->v != NULL);
+        bytes += (double)s->n * n_moments * (double)PNB__REAL_SIZE(o->kernels.real);
+    }
+    return bytes;
+}
+
 /* Checked here and not with the options: groups are an objective's. */
 pnb_status pnb__optim_set_group(pnb__optim *o, const pnb__param *param,
                                 const pnb__optim_group *group, pnb_error *err)

@@ -58,6 +58,7 @@ pnb_status pnb__optim_create_share(pnb__optim **out, const pnb_ctx *ctx, pnb__re
                                    pnb__param *const *params, size_t n, const pnb_optim_opts *opts,
                                    const pnb__optim_share *share, pnb_error *err);
 void pnb__optim_free(pnb__optim *o);
+double pnb__optim_state_bytes(const pnb__optim *o); /* of the moments that this process keeps */
 /* The group of one of its parameters, {1, 1, 0} before; others are left alone.
  * Errors  ARG (a share that is negative or not finite, a step below 0) */
 pnb_status pnb__optim_set_group(pnb__optim *o, const pnb__param *param,

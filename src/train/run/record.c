@@ -44,6 +44,7 @@ static void put_time(pnb__buf *line)
     pnb__buf_printf(line, "%s | INFO | ", text);
 }
 
+/* For people: on the log too, with the words that are in the file. */
 pnb_status pnb__record_info(pnb__trainer *t, pnb_error *err, const char *fmt, ...)
 {
     char text[1024]; /* longer ones are cut: a line of a log */
@@ -224,8 +225,11 @@ static pnb_status write_eval_log(pnb__trainer *t, const pnb__eval_values *e, pnb
         if (e->figures.items[i].title != NULL)
             pnb__buf_printf(&line, "%s: %.4f\t", e->figures.items[i].title,
                             e->figures.items[i].value);
-    pnb__buf_printf(&line, "val_loss: %.4f\tepoch: %lld.0000\tnum_samples: %zu.0000", e->total,
-                    epoch, e->n);
+    if (e->has_losses)
+        pnb__buf_printf(&line, "val_loss: %.4f\t", e->total);
+    pnb__buf_printf(&line, "epoch: %lld.0000", epoch);
+    if (e->has_losses)
+        pnb__buf_printf(&line, "\tnum_samples: %zu.0000", e->n);
     return end_line(t->run.log, &line, "out.log", err);
 }
 
@@ -236,8 +240,10 @@ pnb_status pnb__record_eval(pnb__trainer *t, const pnb__eval_values *e, pnb_erro
     if (status != PNB_OK)
         return status;
     values v = {.n = 0};
-    put(&v, "val_samples", (double)e->n);
-    put(&v, "val_loss", e->total);
+    if (e->has_losses) {
+        put(&v, "val_samples", (double)e->n);
+        put(&v, "val_loss", e->total);
+    }
     put_figures(&v, &e->terms);
     put_figures(&v, &e->figures);
     return write_values(t, "eval", epoch_of(t), &v, err);

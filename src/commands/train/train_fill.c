@@ -1,0 +1,125 @@
+/* From words of the command line to pnb_train_opts: choices of other names, options that are two
+ * fields or follow from others, and those that are refused. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "commands/train/train_args.h"
+#include "commands/train/train_words.h"
+
+pnb_train_opts pnb__train_recipe_of(const pnb__train_args *a)
+{
+    bool published = a->recipe != NULL && strcmp(a->recipe, "small") != 0;
+    return pnb_train_opts_of(a->objective, published);
+}
+
+static pnb_status fill_data(pnb__app *app, pnb__train_args *a)
+{
+    pnb_train_opts *o = &a->job;
+    if (o->train_data == NULL && o->dataset.kind != PNB_DATASET_SYNTHETIC)
+        return pnb__usage(app, "--train-data is required, except with --dataset-type synthetic");
+    if (a->csv_separator != NULL && !pnb__separator(a->csv_separator, &o->dataset.csv_separator))
+        return pnb__usage(app, "--csv-separator %s: one character is wanted", a->csv_separator);
+    if (a->augment != NULL)
+        o->augment = pnb__augment_recipe(a->augment);
+    for (size_t i = 0; i < a->aug_cfg.n; i++)
+        if (!pnb__augment_set(&o->augment, a->aug_cfg.items[i]))
+            return pnb__usage(app, "--aug-cfg %s: not a known key with numbers; keys are %s",
+                              a->aug_cfg.items[i], pnb__augment_keys());
+    return PNB_OK;
+}
+
+/* --lr-milestones 15 20; without it those of the recipe. */
+static pnb_status fill_milestones(pnb__app *app, pnb__train_args *a)
+{
+    pnb_train_opts *o = &a->job;
+    if (a->milestones.n == 0)
+        return PNB_OK;
+    if (o->lr_scheduler != PNB_SCHEDULE_MULTISTEP)
+        return pnb__usage(app, "--lr-milestones are those of --lr-scheduler multistep");
+    if (a->milestones.n > PNB_MAX_MILESTONES)
+        return pnb__usage(app, "--lr-milestones: %zu epochs, at most %d are possible",
+                          a->milestones.n, (int)PNB_MAX_MILESTONES);
+    memset(o->lr_milestones, 0, sizeof o->lr_milestones);
+    for (size_t i = 0; i < a->milestones.n; i++) {
+        char *end = NULL;
+        o->lr_milestones[i] = strtoll(a->milestones.items[i], &end, 10);
+        if (end == a->milestones.items[i] || *end != '\0' || o->lr_milestones[i] < 1)
+            return pnb__usage(app, "--lr-milestones %s: an epoch, 1 or more, is wanted",
+                              a->milestones.items[i]);
+    }
+    return PNB_OK;
+}
+
+/* open_clip has two words for it. */
+static bool is_amp_bf16(const char *precision)
+{
+    return strcmp(precision, "amp_bf16") == 0 || strcmp(precision, "amp_bfloat16") == 0;
+}
+
+/* What is one option for several fields, or follows from others. */
+static void fill_rest(const pnb__app *app, pnb__train_args *a)
+{
+    pnb_train_opts *o = &a->job;
+    o->max_image_pixels = app->common.max_image_pixels;
+    o->seed = (uint64_t)app->common.seed;
+    if (!isnan(a->inclusion_alpha_occ))
+        o->loss.weight[PNB_LOSS_IMG_INCLUSION] = o->loss.weight[PNB_LOSS_TXT_INCLUSION] =
+            a->inclusion_alpha_occ;
+    if (o->optim.kind == PNB_N_OPTIM_KINDS)
+        o->optim.kind = a->adamp ? PNB_OPTIM_ADAMP : pnb__train_recipe_of(a).optim.kind;
+    if (o->batch_size == 0 && !o->batch_by_class)
+        o->batch_size = pnb__train_recipe_of(a).batch_size;
+    if (o->save_frequency < 0) {
+        o->save_frequency = 0;
+        o->save_most_recent = true;
+    }
+    o->lora_image = strcmp(a->lora_towers, "text") != 0;
+    o->lora_text = strcmp(a->lora_towers, "image") != 0;
+    o->precision = is_amp_bf16(a->precision) ? PNB_TRAIN_AMP_BF16 : PNB_TRAIN_FP32;
+    o->report_tensorboard = a->report_to != NULL && strstr(a->report_to, "tensorboard") != NULL;
+}
+
+/* Words of open_clip's command line that this program answers instead of obeying. */
+static pnb_status check_unsupported(pnb__app *app, const pnb__train_args *a)
+{
+    if (strcmp(a->precision, "fp32") != 0 && !is_amp_bf16(a->precision))
+        return pnb__usage(app,
+                          "--precision %s: training runs in fp32 or amp_bf16 here, with weights, "
+                          "gradients and optimiser state in fp32",
+                          a->precision);
+    if (a->coco_test != NULL)
+        return pnb__usage(app,
+                          "--coco-test %s: retrieval during training is that of --val-data: give "
+                          "--val-data 'dataset_coco.json#split=test,images=DIR' "
+                          "--retrieval-frequency N; the whole table of COCO is `penumbra eval "
+                          "retrieval`'s",
+                          a->coco_test);
+    if (a->report_to != NULL && a->report_to[0] != '\0' && strcmp(a->report_to, "tensorboard") != 0)
+        return pnb__usage(app,
+                          "--report-to %s: only tensorboard is written, besides results.jsonl in "
+                          "the run's folder, which always is",
+                          a->report_to);
+    if ((a->freeze_bn_stats && !a->job.lock_image) || (a->freeze_layer_norm && !a->job.lock_text))
+        return pnb__usage(app, "--lock-image-freeze-bn-stats goes with --lock-image, "
+                               "--lock-text-freeze-layer-norm with --lock-text");
+    if ((a->local_loss || a->gather_with_grad) && app->ranks == NULL)
+        pnb__say(app, "--local-loss and --gather-with-grad change nothing in one process: the loss "
+                      "sees the whole batch with its gradient");
+    return PNB_OK;
+}
+
+pnb_status pnb__train_fill(pnb__app *app, pnb__train_args *a)
+{
+    const pnb_train_opts *o = &a->job;
+    pnb_status status;
+    if (a->adamp && o->optim.kind != PNB_OPTIM_ADAMP && o->optim.kind != PNB_N_OPTIM_KINDS)
+        return pnb__usage(app, "--adamp and --opt %s contradict each other",
+                          pnb_optim_name(o->optim.kind));
+    PNB_TRY(check_unsupported(app, a));
+    PNB_TRY(fill_data(app, a));
+    PNB_TRY(fill_milestones(app, a));
+    fill_rest(app, a);
+done:
+    return status;
+}
