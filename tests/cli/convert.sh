@@ -81,6 +81,8 @@ want 2 convert clip --to hf
 says "--out DIR is missing"
 want 2 convert clip --out new
 says "--to LAYOUT is missing"
+want 1 convert clip --lora clip --out new # adapters: tests/cli/train_lora.sh
+says "is no LoRA adapter"
 want 2 convert --to hf --out new
 says "DIR is missing"
 want 2 convert clip oc --to hf --out new

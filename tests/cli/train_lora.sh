@@ -141,7 +141,7 @@ done
 want 2 convert $base --lora l/tuned/checkpoints/latest --to hf --out no
 says "convert the merged model"
 want 2 convert $base --out no
-says "--to LAYOUT or --lora ADAPTER is missing"
+says "or --lora ADAPTER to be merged"
 want 1 convert $base --lora l/tuned/checkpoints/latest --out merged
 says "holds a model already"
 want 1 convert $base --lora s --out no

@@ -129,7 +129,7 @@ done:
 static pnb_status check_words(pnb__app *app, const pnb__convert_opts *o)
 {
     if (o->lora == NULL && o->to == NULL)
-        return pnb__usage(app, "--to LAYOUT or --lora ADAPTER is missing: what is to be written?");
+        return pnb__usage(app, "--to LAYOUT is missing, or --lora ADAPTER to be merged");
     if (o->lora != NULL &&
         (o->to != NULL || o->image_size != PNB__INT_UNSET || o->context_length != PNB__INT_UNSET ||
          o->n_unc_layers != PNB__INT_UNSET))
