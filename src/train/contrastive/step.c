@@ -117,11 +117,14 @@ static pnb_status build_whole(pnb__step_graphs *s, pnb_error *err)
     return status == PNB_OK ? build_loss(s, s->whole.graph, s->whole.side, err) : status;
 }
 
-/* Gradients of all micro-batches add up in one buffer a weight. */
+/* A buffer a weight for the gradient of a micro-batch, or of all where the exchange adds none. */
 static pnb_status make_grad_stores(pnb__step_graphs *s, pnb_error *err)
 {
     pnb__contrastive *c = s->owner;
     size_t real_bytes = PNB__REAL_SIZE(s->kernels.real);
+    size_t n = pnb__model_n_params(c->model) + (c->lora != NULL ? c->n_adapted : 0);
+    if (PNB_ALLOC(s->stores, n + 1, err) != PNB_OK || PNB_ALLOC(s->sums, n + 1, err) != PNB_OK)
+        return PNB_NOMEM;
     for (size_t i = 0; i < pnb__model_n_params(c->model); i++) {
         pnb__param *p = pnb__model_param(c->model, i);
         if (!p->trainable)
@@ -129,7 +132,14 @@ static pnb_status make_grad_stores(pnb__step_graphs *s, pnb_error *err)
         pnb_status status = s->kernels.mem_alloc(c->ctx, &p->grad_store, p->n * real_bytes, err);
         if (status != PNB_OK)
             return status;
+        s->stores[s->n_stores++] = (pnb__flat){p->grad_store, p->n};
     }
+    if (c->lora == NULL && s->n_stores > 0)
+        memcpy(s->sums, s->stores, s->n_stores * sizeof *s->sums);
+    s->n_sums = c->lora == NULL ? s->n_stores : c->n_adapted;
+    for (size_t i = 0; c->lora != NULL && i < c->n_adapted; i++)
+        s->sums[i] = s->stores[s->n_stores++] =
+            (pnb__flat){c->params[i]->grad_store, c->params[i]->n};
     return PNB_OK;
 }
 
@@ -328,6 +338,8 @@ void pnb__step_free(pnb__step_graphs *s)
     pnb__free(s->kept_positions);
     pnb__free(s->patch_scratch);
     pnb__free(s->text_scratch);
+    pnb__free(s->stores);
+    pnb__free(s->sums);
     pnb__free(s->from);
     pnb__free(s->row_of);
     pnb__free(s->row_scratch);

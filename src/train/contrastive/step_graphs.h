@@ -42,11 +42,14 @@ struct pnb__step_graphs {
     int32_t *ids, *masked_ids, *kept, *kept_positions;
     uint32_t *patch_scratch;
     unsigned char *text_scratch;
-    size_t *from;            /* [processes + 1] what each has of an array, as it is exchanged */
-    size_t *row_of;          /* [pairs of the step] where each stands; NULL: in their order */
-    float *row_scratch;      /* rows of a micro-batch */
-    double *grad_scratch;    /* rows of a step */
-    size_t n_pixels;         /* of a micro-batch */
+    size_t *from;         /* [processes + 1] what each has of an array, as it is exchanged */
+    size_t *row_of;       /* [pairs of the step] where each stands; NULL: in their order */
+    float *row_scratch;   /* rows of a micro-batch */
+    double *grad_scratch; /* rows of a step */
+    size_t n_pixels;      /* of a micro-batch */
+    pnb__flat *stores;    /* of all gradients, n_all > 1 */
+    pnb__flat *sums;      /* of those that are summed: all, or of LoRA what its adapter holds */
+    size_t n_stores, n_sums;
     pnb_status begin_status; /* of sums that began within a graph's run */
     pnb_error begin_error;
     pnb__kernels kernels;

@@ -271,8 +271,8 @@ static pnb_status count_once(const pnb__step_graphs *s, pnb_error *err)
     return status;
 }
 
-/* Called in the backward pass of the last micro-batch, when a weight has all of its gradient: the
- * earlier micro-batches are in its store already. The order is the graph's, so all processes begin
+/* Called in the backward pass of the last micro-batch, when a weight has all of its gradient: those
+ * of earlier micro-batches were added already. The order is the graph's, so all processes begin
  * the same sums. What fails is told behind the run, which cannot be stopped from here. */
 static void begin_sum(void *user, pnb__param *p)
 {
@@ -283,17 +283,39 @@ static void begin_sum(void *user, pnb__param *p)
         s->begin_status = x->begin(x->self, &s->kernels, &grad, 1, &s->begin_error);
 }
 
-/* Stores are cleared first, since every backward pass adds to them. */
+/* Every backward pass adds to the stores. */
+static pnb_status clear_stores(const pnb__step_graphs *s, pnb_error *err)
+{
+    const pnb__contrastive *c = s->owner;
+    pnb_status status = PNB_OK;
+    for (size_t i = 0; i < s->n_stores && status == PNB_OK; i++)
+        status = s->kernels.mem_zero(c->ctx, s->stores[i].data,
+                                     s->stores[i].n * PNB__REAL_SIZE(s->kernels.real), err);
+    return status;
+}
+
+/* What the stores hold goes to the sums of the exchange, where it has any; else it stays. Gradients
+ * of LoRA's factors are linear in those of their matrices, so they are made, and added, a
+ * micro-batch at a time. */
+static pnb_status add_stores(const pnb__step_graphs *s, bool has_run, pnb_error *err)
+{
+    const pnb__exchange *x = s->owner->exchange;
+    if (x->add == NULL)
+        return PNB_OK;
+    if (s->owner->lora != NULL && has_run)
+        pnb__lora_project(s->owner->lora);
+    pnb_status status = x->add(x->self, &s->kernels, s->sums, s->n_sums, err);
+    return status == PNB_OK ? clear_stores(s, err) : status;
+}
+
+/* The gradient of the loss alone, that of the logits' scalars, is added before any micro-batch. */
 static pnb_status run_accumulation(pnb__step_graphs *s, pnb__contrastive *c, double *data_s,
                                    pnb_error *err)
 {
-    pnb_status status = PNB_OK;
-    for (size_t i = 0; i < pnb__model_n_params(c->model) && status == PNB_OK; i++) {
-        pnb__param *p = pnb__model_param(c->model, i);
-        size_t bytes = p->n * PNB__REAL_SIZE(s->kernels.real);
-        if (p->grad_store != NULL)
-            status = s->kernels.mem_zero(c->ctx, p->grad_store, bytes, err);
-    }
+    const pnb__exchange *x = c->exchange;
+    pnb_status status = clear_stores(s, err);
+    if (status == PNB_OK && x->open != NULL)
+        status = x->open(x->self, s->sums, s->n_sums, err);
     for (size_t micro = 0; micro < s->n_micro && status == PNB_OK; micro++)
         status = encode_micro(s, c, micro, data_s, err);
     if (status == PNB_OK)
@@ -302,11 +324,16 @@ static pnb_status run_accumulation(pnb__step_graphs *s, pnb__contrastive *c, dou
         status = run_loss(s, err);
     if (status == PNB_OK)
         status = count_once(s, err);
+    if (status == PNB_OK)
+        status = add_stores(s, false, err);
     for (size_t micro = 0; micro < s->n_micro && status == PNB_OK; micro++) {
+        bool is_last = micro + 1 == s->n_micro;
         /* of LoRA the factors are summed, which have no gradient yet */
-        if (micro + 1 == s->n_micro && c->exchange->begin != NULL && c->lora == NULL)
+        if (is_last && x->begin != NULL && c->lora == NULL)
             pnb__graph_watch_grads(s->back.graph, begin_sum, s);
         status = back_micro(s, micro, err);
+        if (status == PNB_OK && !is_last)
+            status = add_stores(s, true, err);
     }
     pnb__graph_watch_grads(s->back.graph, NULL, NULL);
     if (status == PNB_OK && s->begin_status != PNB_OK)

@@ -1,6 +1,6 @@
-/* The exchange of a training that runs in one process: its rows are all rows, its gradient is the
- * whole gradient. Several processes have a table of their own (exchange_ranks.c); the loop asks
- * neither which one it has. */
+/* The exchange of a training that runs in one process: its rows are all rows, its gradient, which
+ * adds up where it is made, is the whole gradient. Several processes have a table of their own
+ * (exchange_ranks.c); the loop asks neither which one it has. */
 #include "train/ranks/exchange.h"
 
 /* All rows are ours: gathering them is nothing to be done. No

@@ -1,9 +1,15 @@
-/* The exchange over tied processes (peers/peers.h).
+/* The exchange over tied processes (peers/peers.h), and the sums of one that accumulates.
  *
- * Gradients are copied into buckets as they become final; a thread sums full buckets over the
- * ranks, in order, while backward goes on, and `sum` waits for the last and copies them back. The
- * copy is what lets a device keep its memory to itself. Buckets are the same in every step, so
- * their memory is made once. */
+ * Gradients of micro-batches add up in doubles. A float has 24 bits and a double 53: unless the
+ * micro-batches' gradients of a weight are more than 2^28 apart, their sum is exact, and what is
+ * left of the order in which they are added, and of whose they are, is one rounding to a float at
+ * the end. So one process and any number of them end in the same bits, but for one float in some
+ * 2^29 where a sum is not exact.
+ *
+ * Sums lie in buckets, in the order in which backward passes finish them; a thread sums full
+ * buckets over the ranks, in order, while backward goes on, and `sum` waits for the last and writes
+ * floats back. Host memory of its own lets a device keep its memory to itself. Buckets are the same
+ * in every step, so their memory is made once. */
 #include <pthread.h>
 #include <string.h>
 
@@ -11,22 +17,33 @@
 #include "peers/peers.h"
 #include "train/ranks/exchange.h"
 
-enum { BUCKET_BYTES = 16 << 20 };
+enum { BUCKET_NUMBERS = 2 << 20, CHUNK = 1 << 20, GRAIN = 1 << 14 };
+
+/* One gradient. */
+typedef struct slot {
+    pnb__flat buffer;
+    size_t bucket, at; /* where its sum lies */
+    size_t turn;       /* in the order in which they were begun in the last step; SIZE_MAX: not */
+    bool has_sum, is_begun;
+} slot;
 
 typedef struct bucket {
-    pnb__flat *items;
-    size_t n_items, items_capacity;
-    unsigned char *data;
-    size_t n_bytes, capacity;
+    double *sums;
+    size_t n, capacity, n_waiting; /* numbers; slots that are not begun */
 } bucket;
 
 typedef struct meeting {
     pnb__exchange exchange; /* first: what callers hold */
     pnb_peers *ranks;
     size_t *from; /* parts in bytes */
+    slot *slots;  /* of the step, by their place in the buckets */
+    size_t n_slots, slots_capacity;
+    size_t hint;    /* where the next one is looked for first */
+    size_t n_begun; /* in this step */
     bucket *buckets;
     size_t n_buckets, buckets_capacity; /* in this step; ever made */
-    size_t real_bytes;                  /* of a number */
+    unsigned char *chunk;               /* of a gradient on its way */
+    bool is_open;                       /* a step has begun whose gradients are not summed yet */
     /* shared with the thread, under the lock */
     pthread_t thread;
     pthread_mutex_t lock;
@@ -50,10 +67,9 @@ static pnb_status gather(void *self, float *rows, const size_t *from, pnb_error 
     return pnb__peers_gather(m->ranks, rows, m->from, err);
 }
 
-/* ---- buckets ---- */
+/* ---- the thread ---- */
 
-/* The thread: one bucket after the other, until told to end. What failed once is not tried again.
- */
+/* One bucket after the other, until told to end. What failed once is not tried again. */
 static void *sum_buckets(void *user)
 {
     meeting *m = user;
@@ -69,8 +85,7 @@ static void *sum_buckets(void *user)
         int culprit = -1;
         pnb_error error = PNB_ERROR_INIT;
         if (status == PNB_OK)
-            status = pnb__peers_sum(m->ranks, b.data, b.n_bytes / m->real_bytes,
-                                    m->real_bytes == sizeof(double), &culprit, &error);
+            status = pnb__peers_sum(m->ranks, b.sums, b.n, true, &culprit, &error);
         pthread_mutex_lock(&m->lock);
         if (m->status == PNB_OK && status != PNB_OK) {
             m->status = status;
@@ -85,75 +100,17 @@ static void *sum_buckets(void *user)
     return NULL;
 }
 
-/* The last bucket, or a new one, with room for one item of so many bytes more. The list may move,
- * which the thread must not see. */
-static pnb_status open_bucket(meeting *m, size_t bytes, bucket **out, pnb_error *err)
-{
-    bool is_new = m->n_buckets == m->n_sealed;
-    pnb_status status = PNB_OK;
-    pthread_mutex_lock(&m->lock);
-    if (is_new && m->n_buckets == m->buckets_capacity) {
-        size_t had = m->buckets_capacity;
-        status = PNB_GROW(m->buckets, m->buckets_capacity, had + 1, err);
-        if (status == PNB_OK)
-            memset(m->buckets + had, 0, (m->buckets_capacity - had) * sizeof *m->buckets);
-    }
-    if (status == PNB_OK && is_new) {
-        m->buckets[m->n_buckets].n_items = m->buckets[m->n_buckets].n_bytes = 0;
-        m->n_buckets++;
-    }
-    pthread_mutex_unlock(&m->lock);
-    if (status != PNB_OK)
-        return status;
-    bucket *b = *out = &m->buckets[m->n_buckets - 1]; /* not the thread's before it is sealed */
-    status = PNB_GROW(b->items, b->items_capacity, b->n_items + 1, err);
-    if (status == PNB_OK)
-        status = PNB_GROW(b->data, b->capacity, b->n_bytes + bytes, err);
-    return status;
-}
-
-/* What was copied so far is the thread's from here on, and the next gradient opens another bucket.
- */
+/* Buckets whose slots are all begun, up to the first that waits, are the thread's from here on. */
 static void seal(meeting *m)
 {
     pthread_mutex_lock(&m->lock);
-    m->n_sealed = m->n_buckets;
-    pthread_cond_broadcast(&m->changed);
+    while (m->n_sealed < m->n_buckets && m->buckets[m->n_sealed].n_waiting == 0)
+        m->n_sealed++;
+    if (m->ranks == NULL)
+        m->n_summed = m->n_sealed;
+    else
+        pthread_cond_broadcast(&m->changed);
     pthread_mutex_unlock(&m->lock);
-}
-
-/* Small gradients share a bucket, since a trade costs its delay whatever it carries; a large one
- * fills a bucket alone. The memory is read here and not by the thread: a device's queue is its
- * caller's. */
-static pnb_status begin(void *self, const pnb__kernels *k, const pnb__flat *buffers, size_t n,
-                        pnb_error *err)
-{
-    meeting *m = self;
-    m->real_bytes = PNB__REAL_SIZE(k->real);
-    for (size_t i = 0; i < n; i++) {
-        bucket *b = NULL;
-        size_t bytes = buffers[i].n * m->real_bytes;
-        pnb_status status = open_bucket(m, bytes, &b, err);
-        if (status == PNB_OK)
-            status = k->mem_read(k->ctx, b->data + b->n_bytes, buffers[i].data, bytes, err);
-        if (status != PNB_OK)
-            return status;
-        b->items[b->n_items++] = buffers[i];
-        b->n_bytes += bytes;
-        if (b->n_bytes >= BUCKET_BYTES)
-            seal(m);
-    }
-    return PNB_OK;
-}
-
-/* Few buckets of few items: no table is worth it. */
-static bool is_begun(const meeting *m, const void *data)
-{
-    for (size_t i = 0; i < m->n_buckets; i++)
-        for (size_t j = 0; j < m->buckets[i].n_items; j++)
-            if (m->buckets[i].items[j].data == data)
-                return true;
-    return false;
 }
 
 /* Until nothing is under way. */
@@ -165,44 +122,266 @@ static pnb_status await(meeting *m, pnb_error *err)
     pnb_status status = m->status;
     if (status != PNB_OK)
         pnb__fail(err, status, "%s", m->error.text);
-    m->n_buckets = m->n_sealed = m->n_summed = 0;
     pthread_mutex_unlock(&m->lock);
     return status;
 }
 
-/* The sums take the place of what was summed, in the order in which it was copied. */
-static pnb_status put_back(const bucket *b, const pnb__kernels *k, pnb_error *err)
+/* ---- where sums lie ---- */
+
+/* Two slots in the order of their turns; equal turns stay as they stand. */
+static void sort_by_turn(slot *slots, size_t n)
 {
-    const unsigned char *at = b->data;
+    for (size_t i = 1; i < n; i++) {
+        slot s = slots[i];
+        size_t at = i;
+        for (; at > 0 && slots[at - 1].turn > s.turn; at--)
+            slots[at] = slots[at - 1];
+        slots[at] = s;
+    }
+}
+
+/* A bucket with room for n numbers more. */
+static pnb_status open_bucket(meeting *m, size_t n, pnb_error *err)
+{
     pnb_status status = PNB_OK;
-    for (size_t i = 0; i < b->n_items && status == PNB_OK; i++) {
-        size_t bytes = b->items[i].n * PNB__REAL_SIZE(k->real);
-        status = k->mem_write(k->ctx, b->items[i].data, at, bytes, err);
-        at += bytes;
+    if (m->n_buckets == 0 || m->buckets[m->n_buckets - 1].n >= BUCKET_NUMBERS) {
+        if (m->n_buckets == m->buckets_capacity) {
+            size_t had = m->buckets_capacity;
+            status = PNB_GROW(m->buckets, m->buckets_capacity, had + 1, err);
+            if (status != PNB_OK)
+                return status;
+            memset(m->buckets + had, 0, (m->buckets_capacity - had) * sizeof *m->buckets);
+        }
+        m->buckets[m->n_buckets].n = m->buckets[m->n_buckets].n_waiting = 0;
+        m->n_buckets++;
+    }
+    bucket *b = &m->buckets[m->n_buckets - 1];
+    return PNB_GROW(b->sums, b->capacity, b->n + n, err);
+}
+
+static pnb_status place_slots(meeting *m, pnb_error *err)
+{
+    pnb_status status = PNB_OK;
+    m->n_buckets = 0;
+    for (size_t i = 0; i < m->n_slots && status == PNB_OK; i++) {
+        slot *s = &m->slots[i];
+        status = open_bucket(m, s->buffer.n, err);
+        if (status != PNB_OK)
+            break;
+        bucket *b = &m->buckets[m->n_buckets - 1];
+        s->bucket = m->n_buckets - 1;
+        s->at = b->n;
+        b->n += s->buffer.n;
+        b->n_waiting++;
     }
     return status;
 }
 
-/* The rest is begun here: what no backward pass told of (the scalars of the logits), or all of it,
- * where nobody began anything. A failure of ours still waits for the thread, which others may be
+static slot *find_slot(meeting *m, const void *data)
+{
+    for (size_t i = 0; i < m->n_slots; i++) {
+        size_t at = (m->hint + i) % m->n_slots;
+        if (m->slots[at].buffer.data == data) {
+            m->hint = at + 1;
+            return &m->slots[at];
+        }
+    }
+    return NULL;
+}
+
+/* The same gradients as in the step before lie in the order in which those were begun, which is the
+ * graph's and so the same on all ranks; others in the order given. */
+static pnb_status open(void *self, const pnb__flat *buffers, size_t n, pnb_error *err)
+{
+    meeting *m = self;
+    bool is_same = m->n_slots == n;
+    for (size_t i = 0; i < n && is_same; i++) {
+        const slot *s = find_slot(m, buffers[i].data);
+        is_same = s != NULL && s->buffer.n == buffers[i].n;
+    }
+    m->is_open = false;
+    if (!is_same) {
+        pnb_status status = PNB_GROW(m->slots, m->slots_capacity, n, err);
+        if (status != PNB_OK)
+            return status;
+        m->n_slots = n;
+        for (size_t i = 0; i < n; i++)
+            m->slots[i] = (slot){.buffer = buffers[i], .turn = SIZE_MAX};
+    }
+    sort_by_turn(m->slots, m->n_slots);
+    pthread_mutex_lock(&m->lock);
+    m->n_sealed = m->n_summed = 0;
+    pnb_status status = place_slots(m, err);
+    pthread_mutex_unlock(&m->lock);
+    for (size_t i = 0; i < m->n_slots; i++) {
+        m->slots[i].has_sum = m->slots[i].is_begun = false;
+        m->slots[i].turn = SIZE_MAX;
+    }
+    m->hint = m->n_begun = 0;
+    if (status == PNB_OK && m->chunk == NULL) {
+        m->chunk = pnb__alloc(CHUNK * sizeof(double));
+        status = m->chunk != NULL ? PNB_OK : pnb__fail_nomem(err, CHUNK * sizeof(double));
+    }
+    m->is_open = status == PNB_OK;
+    return status;
+}
+
+/* ---- sums ---- */
+
+/* Numbers of a gradient on their way to a sum, or back. */
+typedef struct piece {
+    double *sums;
+    void *numbers;
+    bool is_double, is_first;
+} piece;
+
+static void add_range(void *user, size_t begin, size_t end, int thread)
+{
+    const piece *p = user;
+    double *sums = p->sums;
+    const double *wide = p->numbers;
+    const float *narrow = p->numbers;
+    (void)thread;
+    if (p->is_double)
+        for (size_t i = begin; i < end; i++)
+            sums[i] = p->is_first ? wide[i] : sums[i] + wide[i];
+    else if (p->is_first)
+        for (size_t i = begin; i < end; i++)
+            sums[i] = (double)narrow[i];
+    else
+        for (size_t i = begin; i < end; i++)
+            sums[i] += (double)narrow[i];
+}
+
+static void round_range(void *user, size_t begin, size_t end, int thread)
+{
+    const piece *p = user;
+    double *wide = p->numbers;
+    float *narrow = p->numbers;
+    (void)thread;
+    for (size_t i = begin; i < end; i++)
+        if (p->is_double)
+            wide[i] = p->sums[i];
+        else
+            narrow[i] = (float)p->sums[i];
+}
+
+/* The memory is read here, by the caller, and not by the thread: a device's queue is its caller's.
+ */
+static pnb_status add_slot(meeting *m, const pnb__kernels *k, slot *s, pnb_error *err)
+{
+    double *sums = m->buckets[s->bucket].sums + s->at;
+    size_t real = PNB__REAL_SIZE(k->real);
+    pnb_status status = PNB_OK;
+    for (size_t at = 0; at < s->buffer.n && status == PNB_OK; at += CHUNK) {
+        size_t n = PNB_MIN(s->buffer.n - at, (size_t)CHUNK);
+        piece p = {sums + at, m->chunk, k->real == PNB__F64, !s->has_sum};
+        status =
+            k->mem_read(k->ctx, m->chunk, (const char *)s->buffer.data + at * real, n * real, err);
+        if (status == PNB_OK)
+            pnb__parallel_for(k->ctx, n, GRAIN, add_range, &p);
+    }
+    s->has_sum = true;
+    return status;
+}
+
+static pnb_status write_slot(meeting *m, const pnb__kernels *k, const slot *s, pnb_error *err)
+{
+    double *sums = m->buckets[s->bucket].sums + s->at;
+    size_t real = PNB__REAL_SIZE(k->real);
+    pnb_status status = PNB_OK;
+    for (size_t at = 0; at < s->buffer.n && status == PNB_OK; at += CHUNK) {
+        size_t n = PNB_MIN(s->buffer.n - at, (size_t)CHUNK);
+        piece p = {sums + at, m->chunk, k->real == PNB__F64, false};
+        pnb__parallel_for(k->ctx, n, GRAIN, round_range, &p);
+        status = k->mem_write(k->ctx, (char *)s->buffer.data + at * real, m->chunk, n * real, err);
+    }
+    return status;
+}
+
+static pnb_status add(void *self, const pnb__kernels *k, const pnb__flat *buffers, size_t n,
+                      pnb_error *err)
+{
+    meeting *m = self;
+    pnb_status status = PNB_OK;
+    for (size_t i = 0; i < n && status == PNB_OK; i++) {
+        slot *s = find_slot(m, buffers[i].data);
+        if (s != NULL && !s->is_begun)
+            status = add_slot(m, k, s, err);
+    }
+    return status;
+}
+
+static void end_slot(meeting *m, slot *s)
+{
+    s->is_begun = true;
+    m->buckets[s->bucket].n_waiting--;
+}
+
+/* A backward pass tells of its gradients one by one. */
+static pnb_status begin(void *self, const pnb__kernels *k, const pnb__flat *buffers, size_t n,
+                        pnb_error *err)
+{
+    meeting *m = self;
+    pnb_status status = PNB_OK;
+    for (size_t i = 0; i < n && status == PNB_OK; i++) {
+        slot *s = m->is_open ? find_slot(m, buffers[i].data) : NULL;
+        if (s == NULL || s->is_begun)
+            continue;
+        status = add_slot(m, k, s, err);
+        s->turn = m->n_begun++;
+        end_slot(m, s);
+    }
+    seal(m);
+    return status;
+}
+
+/* What nobody began is final now. A failure of ours still waits for the thread, which others may be
  * trading with. */
+static pnb_status finish(meeting *m, const pnb__kernels *k, pnb_error *err)
+{
+    pnb_status status = PNB_OK;
+    for (size_t i = 0; i < m->n_slots && status == PNB_OK; i++)
+        if (!m->slots[i].is_begun) {
+            status = add_slot(m, k, &m->slots[i], err);
+            end_slot(m, &m->slots[i]);
+        }
+    if (status == PNB_OK)
+        seal(m);
+    pnb_status waited = await(m, status == PNB_OK ? err : NULL);
+    if (status == PNB_OK)
+        status = waited;
+    for (size_t i = 0; i < m->n_slots && status == PNB_OK; i++)
+        status = write_slot(m, k, &m->slots[i], err);
+    m->is_open = false;
+    return status;
+}
+
+/* Whether all of the buffers have a slot. */
+static bool has_all(meeting *m, const pnb__flat *buffers, size_t n)
+{
+    bool all = m->is_open;
+    for (size_t i = 0; i < n && all; i++)
+        all = find_slot(m, buffers[i].data) != NULL;
+    return all;
+}
+
+/* Nothing was opened: what is there is the whole sum of this process. One process has nothing to
+ * add to it. */
 static pnb_status sum(void *self, const pnb__kernels *k, const pnb__flat *buffers, size_t n,
                       int *culprit, pnb_error *err)
 {
     meeting *m = self;
     pnb_status status = PNB_OK;
-    size_t n_early = m->n_buckets; /* what follows is not looked for among what follows */
     *culprit = -1;
-    for (size_t i = 0; i < n && status == PNB_OK; i++)
-        if (n_early == 0 || !is_begun(m, buffers[i].data))
-            status = begin(m, k, &buffers[i], 1, err);
-    size_t n_buckets = m->n_buckets;
-    seal(m);
-    pnb_status waited = await(m, status == PNB_OK ? err : NULL);
+    if (!m->is_open && m->ranks == NULL)
+        return PNB_OK;
+    if (m->is_open && !has_all(m, buffers, n))
+        status = pnb__fail(err, PNB_ARG, "gradients are summed that were not opened");
+    if (status == PNB_OK && !m->is_open)
+        status = open(m, buffers, n, err);
     if (status == PNB_OK)
-        status = waited;
-    for (size_t i = 0; i < n_buckets && status == PNB_OK; i++)
-        status = put_back(&m->buckets[i], k, err);
+        status = finish(m, k, err);
     *culprit = m->culprit;
     m->culprit = -1;
     return status;
@@ -225,13 +404,27 @@ void pnb__exchange_free(pnb__exchange *x)
     }
     pthread_mutex_destroy(&m->lock);
     pthread_cond_destroy(&m->changed);
-    for (size_t i = 0; i < m->buckets_capacity; i++) {
-        pnb__free(m->buckets[i].items);
-        pnb__free(m->buckets[i].data);
-    }
+    for (size_t i = 0; i < m->buckets_capacity; i++)
+        pnb__free(m->buckets[i].sums);
     pnb__free(m->buckets);
+    pnb__free(m->slots);
+    pnb__free(m->chunk);
     pnb__free(m->from);
     pnb__free(m);
+}
+
+static pnb_status start(meeting *m, pnb_error *err)
+{
+    m->exchange.rank = pnb_peers_rank(m->ranks);
+    m->exchange.n_ranks = pnb_peers_count(m->ranks);
+    m->exchange.ranks = m->ranks;
+    m->exchange.gather = gather;
+    pnb_status status = PNB_ALLOC(m->from, m->exchange.n_ranks + 1, err);
+    if (status != PNB_OK)
+        return status;
+    m->has_thread = pthread_create(&m->thread, NULL, sum_buckets, m) == 0;
+    return m->has_thread ? PNB_OK
+                         : pnb__fail(err, PNB_NOMEM, "no thread for the exchange of gradients");
 }
 
 pnb_status pnb__exchange_create(pnb__exchange **out, pnb_peers *ranks, pnb_error *err)
@@ -242,29 +435,18 @@ pnb_status pnb__exchange_create(pnb__exchange **out, pnb_peers *ranks, pnb_error
         return pnb__fail_nomem(err, sizeof *m);
     m->ranks = ranks;
     m->culprit = -1;
-    m->real_bytes = sizeof(float);
     m->exchange = pnb__exchange_alone;
     m->exchange.self = m;
+    m->exchange.open = open;
+    m->exchange.add = add;
+    m->exchange.begin = begin;
+    m->exchange.sum = sum;
     pthread_mutex_init(&m->lock, NULL);
     pthread_cond_init(&m->changed, NULL);
-    if (ranks != NULL) {
-        m->exchange = (pnb__exchange){.rank = pnb_peers_rank(ranks),
-                                      .n_ranks = pnb_peers_count(ranks),
-                                      .ranks = ranks,
-                                      .self = m,
-                                      .gather = gather,
-                                      .begin = begin,
-                                      .sum = sum};
-        pnb_status status = PNB_ALLOC(m->from, m->exchange.n_ranks + 1, err);
-        if (status == PNB_OK) {
-            m->has_thread = pthread_create(&m->thread, NULL, sum_buckets, m) == 0;
-            if (!m->has_thread)
-                status = pnb__fail(err, PNB_NOMEM, "no thread for the exchange of gradients");
-        }
-        if (status != PNB_OK) {
-            pnb__exchange_free(&m->exchange);
-            return status;
-        }
+    pnb_status status = ranks != NULL ? start(m, err) : PNB_OK;
+    if (status != PNB_OK) {
+        pnb__exchange_free(&m->exchange);
+        return status;
     }
     *out = &m->exchange;
     return PNB_OK;

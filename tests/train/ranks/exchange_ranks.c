@@ -52,7 +52,9 @@ static int sum_gradients(pnb_peers *r)
         for (int i = 0; i < BUFFERS; i++)
             for (size_t j = 0; j < sizes[i]; j++)
                 data[i][j] = (float)((x->rank + 1) * (j % 100 + (size_t)i + (size_t)step));
-        for (int i = BUFFERS - 1; i >= step; i--) /* fewer of them early in each step */
+        if (step < 2) /* and in the last one nothing is opened */
+            CHECK(x->open(x->self, flat, BUFFERS, NULL) == PNB_OK);
+        for (int i = BUFFERS - 1; i >= step && step < 2; i--) /* fewer of them early in each step */
             CHECK(x->begin(x->self, &k, &flat[i], 1, NULL) == PNB_OK);
         CHECK(x->sum(x->self, &k, flat, BUFFERS, &culprit, NULL) == PNB_OK);
         CHECK(culprit == -1);
@@ -65,6 +67,50 @@ static int sum_gradients(pnb_peers *r)
     CHECK(x->sum(x->self, &k, flat, BUFFERS, &culprit, NULL) == PNB_OK && culprit == 1);
     for (int i = 0; i < BUFFERS; i++)
         free(data[i]);
+    pnb__exchange_free(x);
+    return 0;
+}
+
+/* Value j of micro-batch `micro`, of all sizes: what floats added in another order would show. */
+static float micro_value(size_t micro, size_t j)
+{
+    return sinf((float)(17 * micro + j)) * (j % 3 == 0 ? 1e4F : 1e-3F) * (micro % 2 == 0 ? 1 : 37);
+}
+
+/* Twelve micro-batches dealt to however many ranks: every rank has the bits of one sum in doubles.
+ */
+static int sum_micros(pnb_peers *r)
+{
+    enum { MICROS = 12, A = 3000000, B = 7 };
+    float *a = malloc(A * sizeof *a), b[B];
+    const pnb__flat flat[] = {{a, A}, {b, B}};
+    pnb__kernels k;
+    pnb__exchange *x = NULL;
+    int culprit = 7;
+    pnb__kernels_fill(&k, ctx, PNB__F32);
+    CHECK(a != NULL && pnb__exchange_create(&x, r, NULL) == PNB_OK);
+    for (int step = 0; step < 2; step++) {
+        size_t first = x->rank * MICROS / x->n_ranks, last = (x->rank + 1) * MICROS / x->n_ranks;
+        CHECK(x->open(x->self, flat, 2, NULL) == PNB_OK);
+        for (size_t micro = first; micro < last; micro++) {
+            for (size_t j = 0; j < A; j++)
+                a[j] = micro_value(micro, j);
+            for (size_t j = 0; j < B; j++)
+                b[j] = -micro_value(micro, j);
+            if (micro + 1 < last)
+                CHECK(x->add(x->self, &k, flat, 2, NULL) == PNB_OK);
+            else
+                CHECK(x->begin(x->self, &k, &flat[1], 1, NULL) == PNB_OK);
+        }
+        CHECK(x->sum(x->self, &k, flat, 2, &culprit, NULL) == PNB_OK && culprit == -1);
+        for (size_t j = 0; j < A; j++) {
+            double sum = 0;
+            for (size_t micro = 0; micro < MICROS; micro++)
+                sum += (double)micro_value(micro, j);
+            CHECK(a[j] == (float)sum && (j >= B || b[j] == -(float)sum));
+        }
+    }
+    free(a);
     pnb__exchange_free(x);
     return 0;
 }
@@ -82,6 +128,7 @@ static int lose_one(pnb_peers *r)
     CHECK(pnb__exchange_create(&x, r, NULL) == PNB_OK);
     if (x->rank == 2)
         _exit(0);
+    CHECK(x->open(x->self, &flat, 1, &e) == PNB_OK);
     CHECK(x->begin(x->self, &k, &flat, 1, &e) == PNB_OK);
     CHECK(x->sum(x->self, &k, &flat, 1, &culprit, &e) == PNB_IO);
     CHECK(strstr(e.text, "rank 2") != NULL);
@@ -101,6 +148,14 @@ static void test_gradients(void **state)
     play_together(3, 20, sum_gradients, NULL);
 }
 
+static void test_micros(void **state)
+{
+    (void)state;
+    assert_int_equal(sum_micros(NULL), 0);
+    play_together(2, 20, sum_micros, NULL);
+    play_together(5, 20, sum_micros, NULL);
+}
+
 static void test_loss(void **state)
 {
     (void)state;
@@ -115,7 +170,13 @@ static void test_alone(void **state)
     (void)state;
     ASSERT_OK(pnb__exchange_create(&x, NULL, &err));
     ASSERT_OK(x->gather(x->self, &row, from, &err));
-    assert_true(x->n_ranks == 1 && x->begin == NULL && row == 2);
+    assert_true(x->n_ranks == 1 && row == 2);
+    pnb__kernels k;
+    const pnb__flat flat = {&row, 1};
+    int culprit = 3;
+    pnb__kernels_fill(&k, ctx, PNB__F32);
+    ASSERT_OK(x->sum(x->self, &k, &flat, 1, &culprit, &err)); /* nothing was opened or copied */
+    assert_true(row == 2 && culprit == -1);
     pnb__exchange_free(x);
 }
 
@@ -123,9 +184,8 @@ int main(void)
 {
     const pnb_ctx_opts opts = {.n_threads = 1};
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rows),
-        cmocka_unit_test(test_gradients),
-        cmocka_unit_test(test_loss),
+        cmocka_unit_test(test_rows),   cmocka_unit_test(test_gradients),
+        cmocka_unit_test(test_micros), cmocka_unit_test(test_loss),
         cmocka_unit_test(test_alone),
     };
     if (pnb_ctx_create(&ctx, &opts, NULL) != PNB_OK)
