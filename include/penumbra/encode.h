@@ -21,6 +21,7 @@
 #include "penumbra/error.h"
 #include "penumbra/image.h"
 #include "penumbra/model.h"
+#include "penumbra/peers.h"
 #include "penumbra/watch.h"
 
 #ifdef __cplusplus
@@ -98,6 +99,11 @@ typedef struct pnb_encode_opts {
      * name and the reason. NULL: the first such input ends the call with FORMAT. */
     void (*skipped)(void *user, const char *what, const char *why);
     void *skipped_user;
+    /* Processes that encode the list together, all of which make the call with the same inputs:
+     * each encodes its share, the rows are those of one process, byte by byte, and what is skipped
+     * is told on all of them at the end. pnb_encode_to_file: rank 0 writes, in a folder that all
+     * see, and the others do not wait for it. NULL: this process alone */
+    pnb_peers *ranks;
 } pnb_encode_opts;
 
 /* Batches of 32, no masking (keep 0.25 and drop 0.75 where it is asked for), nobody watches. */

@@ -17,6 +17,7 @@
 
 #include "penumbra/ctx.h"
 #include "penumbra/error.h"
+#include "penumbra/peers.h"
 #include "penumbra/prob.h"
 #include "penumbra/search.h"
 #include "penumbra/truth.h"
@@ -138,10 +139,13 @@ typedef struct pnb_retrieval_job {
     const pnb_search_opts *opts; /* NULL: the defaults */
     const size_t *k;             /* n_k cut-offs; NULL: 1, 5 and 10, n_k is not read */
     size_t n_k;
+    pnb_peers *ranks; /* processes that all make this call: each ranks for its share of the queries,
+                       * and all have the result of one process; NULL: this one */
 } pnb_retrieval_job;
 
 /* Both directions at once; a symmetric measure takes one pass where the positives are few.
  *   forward_ranks, backward_ranks  the caller's to reset, or NULL where they are not wanted
+ * With `ranks` also the errors of other ranks.
  * Errors  as pnb_ranks_compute and pnb_direction_summarise */
 pnb_status pnb_retrieval_compute(const pnb_ctx *ctx, const pnb_retrieval_job *job,
                                  pnb_retrieval *out, pnb_ranks *forward_ranks,

@@ -104,6 +104,7 @@ struct pnb__adapter_calls {
     /* Whether with these options nothing of what the list's `meet` says is done, so that the sides
      * may have two widths; has_model: the rows are activations. NULL: it always is. */
     bool (*is_apart)(const pnb_adapter *a, bool has_model);
+    bool draws;                /* what apply makes of a row depends on its number */
     void (*reset)(void *self); /* frees what self points to; after a failed fit or open too */
 };
 
@@ -167,6 +168,9 @@ pnb_status pnb__adapter_make_set(pnb_embeddings **out, const pnb_adapter *a, pnb
 pnb_status pnb__adapter_apply_rows(const pnb_adapter *a, pnb_adapter_side side, const float *x,
                                    size_t n, size_t number, pnb_embeddings *out, size_t first,
                                    pnb_error *err);
+
+/* Whether what it makes of a row depends on the row's number in its set. */
+bool pnb__adapter_draws(const pnb_adapter *a);
 
 /* ---- adapter_file.c ---- */
 

@@ -124,6 +124,11 @@ pnb_status pnb__adapter_apply_rows(const pnb_adapter *a, pnb_adapter_side side, 
     return a->calls->apply(a, &block, err);
 }
 
+bool pnb__adapter_draws(const pnb_adapter *a)
+{
+    return a->calls->draws;
+}
+
 static pnb_status copy_names(pnb_embeddings *out, const pnb_embeddings *set, size_t i,
                              pnb_error *err)
 {

@@ -80,6 +80,8 @@ void pnb__warn(const pnb__app *app, const char *fmt, ...)
 void pnb__skipped(pnb__app *app, const char *what, const char *why)
 {
     app->n_skipped++;
+    if (app->is_silent)
+        return;
     fprintf(app->log, "%sskipped: %s: %s\n", app->is_tty ? "\r\033[K" : "", what, why);
 }
 

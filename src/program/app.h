@@ -61,6 +61,8 @@ typedef struct pnb__app {
     bool is_agreed;   /* all of them know how it ended */
     bool is_silent;   /* another one speaks */
     FILE *nowhere;    /* `out` of a silent one */
+    FILE *told;       /* `in` of all, where rank 0 told the others what it read */
+    pnb__buf input;   /* what `told` reads */
     pnb_error err;
     /* Weights and precision of the embeddings that came first; and whether others were named */
     char first_weights[65], first_precision[16];

@@ -57,7 +57,8 @@ static int finish(pnb__app *app, const char *full_name, pnb_status status)
     if (status == PNB_OK) {
         if (app->n_skipped > 0)
             pnb__say(app, "%zu input%s skipped", app->n_skipped, app->n_skipped == 1 ? "" : "s");
-        return app->n_skipped > 0 ? PNB__EXIT_SKIPPED : PNB__EXIT_DONE;
+        /* a launcher kills all where one ends with something: rank 0 alone has a say in that */
+        return app->n_skipped > 0 && !app->is_silent ? PNB__EXIT_SKIPPED : PNB__EXIT_DONE;
     }
     pnb__together_fail(app, status);
     const char *text = app->err.text[0] != '\0' ? app->err.text : pnb_status_sentence(status);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/base.h"
+#include "io/tables/text_lines.h"
 #include "peers/peers.h"
 #include "program/source_commit.h"
 
@@ -82,8 +83,36 @@ bool pnb__together_speaks(const pnb__app *app)
     return pnb_peers_is_speaker(app->ranks);
 }
 
+bool pnb__together_writes(const pnb__app *app)
+{
+    return pnb_peers_rank(app->ranks) == 0;
+}
+
+pnb_status pnb__together_share_input(pnb__app *app)
+{
+    pnb_status status = PNB_OK;
+    if (app->ranks == NULL || app->told != NULL)
+        return PNB_OK;
+    if (pnb_peers_rank(app->ranks) == 0 && app->in != NULL)
+        status = pnb__stream_read(app->in, "standard input", &app->input, &app->err);
+    if (status == PNB_OK)
+        status = pnb__peers_share(app->ranks, &app->input, &app->err);
+    if (status != PNB_OK)
+        return status;
+    app->told = app->input.size > 0 ? fmemopen(app->input.data, app->input.size, "r")
+                                    : fopen("/dev/null", "r"); /* which takes no empty memory */
+    if (app->told == NULL)
+        return pnb__fail_errno(&app->err, "opening", "standard input");
+    app->in = app->told;
+    return PNB_OK;
+}
+
 void pnb__together_close(pnb__app *app)
 {
+    if (app->told != NULL)
+        fclose(app->told);
+    app->told = NULL;
+    pnb__buf_reset(&app->input);
     pnb_peers_close(app->ranks);
     app->ranks = NULL;
     if (app->nowhere != NULL)

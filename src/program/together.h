@@ -15,6 +15,11 @@ pnb_status pnb__together_open(pnb__app *app, const pnb__program *program,
 void pnb__together_fail(pnb__app *app, pnb_status status);
 /* Whether this process prints what went wrong. */
 bool pnb__together_speaks(const pnb__app *app);
+/* Whether this process writes the outputs of a command that several run. */
+bool pnb__together_writes(const pnb__app *app);
+/* Launchers give standard input to rank 0: from now on app->in has it on all of them.
+ * Errors  IO, NOMEM, those of other ranks */
+pnb_status pnb__together_share_input(pnb__app *app);
 void pnb__together_close(pnb__app *app);
 
 /* Threads of a process that shares its machine with others of its job, where nobody names a number:

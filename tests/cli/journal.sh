@@ -154,7 +154,7 @@ for source in pictures "$(echo pictures/*.png)" table.csv lines.jsonl; do
     cut_short h $replaced
     replace
     want 0 ${replaced% -q} -o h.safetensors
-    begins_anew "$source"
+    says "continuing after 1 of 3 inputs" # the part of the picture that stayed
     want 0 $replaced -o fresh.safetensors
     check "$source: the replaced picture's row is the new one" same_set h fresh safetensors
 done
@@ -169,7 +169,7 @@ want 0 $shard -o fresh.safetensors
 check "the replaced shard's rows are the new ones" same_set h fresh safetensors
 cp -p saved.png "$first"
 last=$(ls -d pictures/* | sed -n 3p)
-cut_short h $job # only the part of a replaced picture, and what follows it, is made again
+cut_short h $job # only the part of a replaced picture is made again
 cp -p "$last" late.png && cp "$other" "$last"
 want 0 $loud -o h.safetensors
 continues

@@ -472,4 +472,5 @@ const pnb__adapter_calls pnb__adapter_grove = {.self_bytes = sizeof(pnb__grove),
                                                .arrays = arrays,
                                                .apply = apply,
                                                .is_apart = is_apart,
+                                               .draws = true,
                                                .reset = reset};

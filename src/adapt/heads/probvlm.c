@@ -268,4 +268,4 @@ static const pnb__field fields[] = {
                 PNB__LEARNED_FIELD("mc_samples", mc_samples, NULL, PNB__FIELD_I64, PNB__ALSO_NONE)};
 
 const pnb__adapter_calls pnb__adapter_probvlm = {PNB__LEARNED_CALLS(learned, fields),
-                                                 .is_apart = is_apart};
+                                                 .is_apart = is_apart, .draws = true};

@@ -37,6 +37,11 @@
             "prepares pictures, with a warning")
 
 /* A field pnb_precision: how the model encodes. */
+/* An int64_t: seconds, for pnb_peers_set_timeout. */
+#define PNB__RANK_TIMEOUT_ROW(at_seconds)                                                          \
+    PNB__ROW_INT("rank-timeout", (at_seconds), "SECONDS",                                          \
+                 "After so long a process that says nothing to the others is given up, and named", \
+                 PNB__RANGE(1, 1000000.0), .fallback = "600")
 #define PNB__PRECISION_ROW(at_precision)                                                           \
     PNB__ROW_CHOICE(                                                                               \
         "precision", (at_precision), "NAME", PNB__CHOICES(PNB_PRECISION_LIST(PNB__CHOICE_OF)),     \

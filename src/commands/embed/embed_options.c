@@ -15,6 +15,7 @@
 #include "program/outputs.h"
 #include "program/result_end.h"
 #include "program/source_commit.h"
+#include "program/together.h"
 
 struct embed_args {
     const char *model, *format, *export_format, *separator, *split, *pixels, *tokens;
@@ -23,6 +24,7 @@ struct embed_args {
     pnb_encoder_opts parts;
     pnb_encode_opts how;
     pnb_encode_file file;
+    int64_t rank_timeout;
 };
 
 #define AT(field) PNB__FIELD(struct embed_args, field)
@@ -71,6 +73,7 @@ static const pnb__option options[] = {
         "Rows between two parts of the journal that a killed run continues from; a part is "
         "also saved every 20 seconds",
         PNB__RANGE(1, 1e9), .fallback = "4096"),
+    PNB__RANK_TIMEOUT_ROW(AT(rank_timeout)),
     PNB__ROW_FLAG(
         "exif", AT(how.exif),
         "Turn pictures as their EXIF orientation says; the pipelines that models were trained "
@@ -161,6 +164,17 @@ static pnb_status check_names_file(pnb__app *app, const struct embed_args *a, in
     return status;
 }
 
+/* A list on standard input is rank 0's alone until it tells the others. */
+static pnb_status share_input(pnb__app *app, const struct embed_args *a)
+{
+    const pnb__text_list *const lists[] = {&a->images, &a->texts};
+    for (size_t k = 0; k < PNB_COUNT(lists); k++)
+        for (size_t i = 0; i < lists[k]->n; i++)
+            if (strcmp(lists[k]->items[i], "-") == 0)
+                return pnb__together_share_input(app);
+    return PNB_OK;
+}
+
 /* Opens the pictures or reads the captions. */
 static pnb_status open_inputs(pnb__app *app, const struct embed_args *a, pnb__image_inputs **images,
                               pnb__text_inputs *texts)
@@ -171,6 +185,7 @@ static pnb_status open_inputs(pnb__app *app, const struct embed_args *a, pnb__im
     if (a->separator != NULL && !pnb__separator(a->separator, &opts.csv_separator))
         return pnb__usage(app, "--csv-separator %s: one character is wanted", a->separator);
     texts->csv_separator = opts.csv_separator;
+    PNB_TRY(share_input(app, a));
     PNB_TRY(pnb__roots_resolve(app, &words, a->images.n > 0 ? &a->images : &a->texts, a->split));
     if (a->images.n > 0) {
         PNB_TRY(
@@ -206,12 +221,17 @@ static pnb_status embed_source(pnb__app *app, const struct embed_args *a, pnb_en
     file.format = (pnb_encode_format)format_of(a);
     file.maker = pnb__source_commit();
     pnb__encode_opts_init(&opts, app);
+    opts.ranks = app->ranks;
     if (source->row == NULL)
         pnb__encode_watch_init(&watch, app, source->is_text ? "captions" : "pictures", &opts);
-    if (source->row == NULL && !pnb__is_stdout(a->file.out))
-        return pnb__embed_file(encoder, source, &opts, &file, result, &app->err);
+    if (source->row == NULL && !pnb__is_stdout(a->file.out)) {
+        pnb_status written = pnb__embed_file(encoder, source, &opts, &file, result, &app->err);
+        app->is_agreed = written == PNB_INTERRUPTED; /* at a meeting of all */
+        return written;
+    }
     pnb_status status = pnb__embed_set(encoder, source, &opts, &set, result, &app->err);
-    if (status == PNB_OK)
+    app->is_agreed = status == PNB_INTERRUPTED;
+    if (status == PNB_OK && pnb__together_writes(app))
         status = pnb__is_stdout(a->file.out)
                      ? pnb__embed_stream(set, file.format, app->out, &app->err)
                      : pnb__embed_save(set, file.format, file.out, &app->err);
@@ -281,6 +301,7 @@ static pnb_status run(pnb__app *app, void *args, pnb__result *r)
                           "--ttda makes copies of its own: neither --masked nor --activations");
     pnb_encode_result result = {0};
     int format = format_of(a);
+    pnb_peers_set_timeout(app->ranks, (double)a->rank_timeout);
     pnb_status status = check_out(app, a, format);
     if (status == PNB_OK)
         status = check_names_file(app, a, format);
@@ -288,7 +309,7 @@ static pnb_status run(pnb__app *app, void *args, pnb__result *r)
         status = embed(app, a, &result);
     if (status != PNB_OK)
         return status;
-    if (pnb__is_stdout(a->file.out))
+    if (pnb__is_stdout(a->file.out) && pnb__together_writes(app))
         app->out = app->log; /* the set alone is there */
     if (result.n_truncated > 0)
         pnb__warn(app, "%zu caption%s longer than the model's context and cut", result.n_truncated,
@@ -318,10 +339,14 @@ const pnb__command pnb__cmd_embed = {
         "cannot be read are named on standard error and left out, and the exit status is 3 "
         "then. A run that was killed continues when the same command is given again: parts whose "
         "pictures were replaced meanwhile are made again, and another model, option, device "
-        "or program begins anew.",
+        "or program begins anew.\n\n"
+        "Under mpirun, srun or torchrun each process embeds its share and rank 0 writes, in a "
+        "folder that all see: the bytes of one process, whatever their number, and a run that was "
+        "killed may go on with another number of them.",
     .examples = "penumbra embed --model model --images photos/ --out images.safetensors\n"
                 "penumbra embed --model model --texts captions.txt --out texts.safetensors\n"
                 "find . -name '*.jpg' | penumbra embed -m model --images - -o images.npy\n"
                 "penumbra embed --model model --text 'a red star' --out query.safetensors",
+    .joins = true,
     .defaults = defaults,
     PNB__RUNS(options, struct embed_args, run)};

@@ -218,8 +218,8 @@ pnb_status pnb__retrieval_run(pnb__app *app, const pnb__retrieval_opts *opts, pn
     PNB_TRY(pnb__retrieval_clusters(app, opts, run));
     search.measure = run->measure;
     search.measure_opts = run->measure_opts;
-    const pnb_retrieval_job job = {&run->image_rows, &run->text_rows, run->truth,
-                                   &search,          opts->k,         opts->n_k};
+    const pnb_retrieval_job job = {&run->image_rows, &run->text_rows, run->truth, &search,
+                                   opts->k,          opts->n_k,       opts->ranks};
     PNB_TRY(pnb_retrieval_compute(app->ctx, &job, &run->figures, &run->i2t.ranks, &run->t2i.ranks,
                                   err));
     PNB_TRY(add_side(app, opts, run, true));

@@ -38,6 +38,7 @@ typedef struct pnb__retrieval_opts {
     size_t k[PNB_MAX_RECALLS];
     size_t n_k;
     size_t n_resamples;  /* of the intervals; 0: none */
+    pnb_peers *ranks;    /* that share the queries; NULL: this process alone */
     const char *cluster; /* field of the ids files whose values are drawn together; NULL: what the
                           * truth connects */
 } pnb__retrieval_opts;

@@ -5,34 +5,46 @@
 #include "commands/commands.h"
 #include "commands/eval/eval_compare.h"
 #include "commands/eval/retrieval_args.h"
+#include "program/together.h"
 
 /* ---- retrieval ---- */
 
-#define AT(field) PNB__FIELD(pnb__retrieval_args, field)
+struct eval_retrieval_args {
+    pnb__retrieval_args shared;
+    int64_t rank_timeout;
+};
+
+#define AT(field) PNB__FIELD(struct eval_retrieval_args, shared.field)
 static const pnb__option retrieval_options[] = {
     PNB__IMAGES_TEXTS_ROWS(AT(job.images), AT(job.texts)),
     PNB__RETRIEVAL_ROWS(AT),
     PNB__RETRIEVAL_UNCERTAINTY_ROWS(AT),
     PNB__RETRIEVAL_RESULT_ROWS(AT),
+    PNB__RANK_TIMEOUT_ROW(PNB__FIELD(struct eval_retrieval_args, rank_timeout)),
 };
 #undef AT
 
 static void retrieval_defaults(void *args)
 {
-    *(pnb__retrieval_args *)args = pnb__retrieval_args_default();
+    *(struct eval_retrieval_args *)args =
+        (struct eval_retrieval_args){.shared = pnb__retrieval_args_default()};
 }
 
 static pnb_status run_retrieval(pnb__app *app, void *args, pnb__result *r)
 {
-    pnb__retrieval_args *a = args;
+    struct eval_retrieval_args *all = args;
+    pnb__retrieval_args *a = &all->shared;
     pnb__retrieval run = {0};
     pnb_status status = pnb__retrieval_args_read(app, a, a->job.images);
     if (status != PNB_OK)
         return status;
+    a->job.ranks = app->ranks;
+    pnb_peers_set_timeout(app->ranks, (double)all->rank_timeout);
     PNB_TRY(pnb__retrieval_run(app, &a->job, &run));
     pnb__retrieval_report(&run, &a->job, a->files.dataset, r);
     PNB_TRY(pnb__retrieval_put_classes(app, &run, r));
-    status = pnb__retrieval_save(app, &run, &a->job, &a->files, r);
+    if (pnb__together_writes(app))
+        status = pnb__retrieval_save(app, &run, &a->job, &a->files, r);
 done:
     pnb__retrieval_reset(&run);
     return status;
@@ -51,13 +63,16 @@ const pnb__command pnb__cmd_eval_retrieval = {
         "Probabilities come from the calibration beside the set that is searched, else "
         "from the model's a and b, or are match_prob's own values. Shares are fractions "
         "everywhere, RSUM too. Memory grows "
-        "with the number of pairs and rows, never with their product.",
+        "with the number of pairs and rows, never with their product.\n\n"
+        "Under mpirun, srun or torchrun each process ranks for its share of the queries, and rank "
+        "0 prints and writes the result of one process.",
     .examples = "penumbra eval retrieval --images images.safetensors --texts texts.safetensors "
                 "--truth shapes/truth/test.pairs --level 3\n"
                 "penumbra eval retrieval --images images.safetensors --texts texts.safetensors "
                 "--truth dataset_coco.json --split test --markdown table.md",
+    .joins = true,
     .defaults = retrieval_defaults,
-    PNB__RUNS(retrieval_options, pnb__retrieval_args, run_retrieval)};
+    PNB__RUNS(retrieval_options, struct eval_retrieval_args, run_retrieval)};
 
 /* ---- compare ---- */
 

@@ -24,6 +24,7 @@ typedef struct score_job {
     const pnb__filter_run *run;
     pnb_view images, texts;
     pnb_measure_opts opts;
+    size_t first; /* of this process's share */
 } score_job;
 
 static void score_pairs(void *user, size_t begin, size_t end, int thread)
@@ -32,7 +33,7 @@ static void score_pairs(void *user, size_t begin, size_t end, int thread)
     const pnb__filter_run *run = job->run;
     pnb_measure measure = run->opts->measure;
     (void)thread;
-    for (size_t i = begin; i < end; i++) {
+    for (size_t i = job->first + begin; i < job->first + end; i++) {
         double value = pnb_measure_pair(measure, &job->images.rows, run->pairs.image[i],
                                         &job->texts.rows, run->pairs.text[i], &job->opts);
         run->score[i] = pnb_measure_score(measure, value);
@@ -48,7 +49,11 @@ static pnb_status compute_scores(pnb__app *app, pnb__filter_run *run)
     PNB_TRY(pnb__set_view(&job.texts, run->texts, run->opts->measure, err));
     PNB_TRY(pnb_measure_check_fit(run->opts->measure, &job.images.rows, &job.texts.rows, err));
     PNB_TRY(PNB_ALLOC(run->score, run->pairs.n, err));
-    pnb__parallel_for(app->ctx, run->pairs.n, 256, score_pairs, &job);
+    size_t share[2];
+    pnb__filter_share(run, run->pairs.n, share);
+    job.first = share[0];
+    pnb__parallel_for(app->ctx, share[1] - share[0], 256, score_pairs, &job);
+    PNB_TRY(pnb__filter_merge(run, run->score, run->pairs.n, sizeof *run->score, err));
     for (size_t i = 0; status == PNB_OK && i < run->pairs.n; i++)
         if (!isfinite(run->score[i]))
             status = pnb__fail(err, PNB_NUMERIC,
@@ -482,7 +487,7 @@ static void reset(pnb__filter_run *run)
 
 pnb_status pnb__filter_run_all(pnb__app *app, const pnb__filter_opts *opts, pnb__result *r)
 {
-    pnb__filter_run run = {.opts = opts};
+    pnb__filter_run run = {.opts = opts, .ranks = app->ranks};
     pnb_error *err = &app->err;
     pnb_status status;
     PNB_TRY(load(app, &run));

@@ -34,6 +34,7 @@ typedef struct pnb__filter_opts {
 /* A filter at work; everything but `opts` belongs to it. */
 typedef struct pnb__filter_run {
     const pnb__filter_opts *opts;
+    pnb_peers *ranks;              /* that share the work, or NULL */
     pnb_measure_opts measure_opts; /* constants of the measure and the seed of its samples */
     pnb_embeddings *images, *texts;
     pnb__aligned pairs;
@@ -57,6 +58,11 @@ typedef struct pnb__filter_run {
 pnb_status pnb__filter_run_all(pnb__app *app, const pnb__filter_opts *opts, pnb__result *r);
 
 /* ---- parts of it, in files of their own ---- */
+/* filter_share.c: numbers at of n things that this process computes, of the `size` bytes each that
+ * all know afterwards. */
+void pnb__filter_share(const pnb__filter_run *run, size_t n, size_t at[2]);
+pnb_status pnb__filter_merge(const pnb__filter_run *run, void *data, size_t n, size_t size,
+                             pnb_error *err);
 /* filter_out.c: the lists, the subset file and the shards. */
 pnb_status pnb__filter_write(pnb__app *app, const pnb__filter_run *run, pnb__result *r);
 /* filter_uid.c: the uids of the pictures with wanted[row] != 0, in order of their rows, and the

@@ -17,6 +17,7 @@ struct filter_args {
     pnb__filter_opts job;
     const char *blocked;
     pnb__text_list blocked_words;
+    int64_t rank_timeout;
 };
 
 #define AT(field) PNB__FIELD(struct filter_args, field)
@@ -131,6 +132,7 @@ static const pnb__option options[] = {
     PNB__ROW_INT("examples", AT(job.n_examples), "N",
                  "Pairs of each column of the page; 8 by default", PNB__RANGE(0, 1000)),
     PNB__ROW_TEXT("title", AT(job.title), "STR", "Heading of the page"),
+    PNB__RANK_TIMEOUT_ROW(AT(rank_timeout)),
 };
 #undef AT
 
@@ -226,6 +228,7 @@ static pnb_status run(pnb__app *app, void *args, pnb__result *r)
     pnb__lines lines = {0};
     const char **blocked = NULL;
     pnb_status status;
+    pnb_peers_set_timeout(app->ranks, (double)a->rank_timeout);
     PNB_TRY(check_use(app, &a->job));
     PNB_TRY(join_blocked(app, a, &lines, &blocked, &a->job.limits.texts));
     fill_rest(app, &a->job);
@@ -243,12 +246,15 @@ const pnb__command pnb__cmd_filter = {
         "Pairs of pictures and captions are kept by similarity, by the uncertainty of either "
         "side and by rules on captions; a pair stays when it fails no rule. What each rule "
         "drops is counted. The samples kept can be written as new shards, as a DataComp subset "
-        "file or as a list, and shown on a page beside those dropped.",
+        "file or as a list, and shown on a page beside those dropped.\n\n"
+        "Under mpirun, srun or torchrun each process scores its share of the pairs and reads its "
+        "share of the pictures that name samples; rank 0 writes what one process would.",
     .examples =
         "penumbra filter --images i.safetensors --texts t.safetensors --data "
         "'shards/{000..099}.tar' "
         "--top 0.2 --out kept --preview kept.html\n"
         "penumbra filter --images i.safetensors --texts t.safetensors --min-words 3 --max-repeated "
         "0.5 --script latin --certain-texts 0.9 --list kept.jsonl --dropped dropped.jsonl",
+    .joins = true,
     .defaults = defaults,
     PNB__RUNS(options, struct filter_args, run)};

@@ -7,6 +7,7 @@
 #include "commands/filter/filter.h"
 #include "io/json/json.h"
 #include "program/progress.h"
+#include "program/together.h"
 #include "sets/set_rows.h"
 
 /* ---- lists ---- */
@@ -98,9 +99,10 @@ static unsigned char *kept_images(const pnb__filter_run *run, pnb_error *err)
 
 /* ---- uids ---- */
 
-static pnb_status write_uids(const pnb__filter_run *run, const unsigned char *keep, pnb__result *r,
-                             pnb_error *err)
+static pnb_status write_uids(pnb__app *app, const pnb__filter_run *run, const unsigned char *keep,
+                             pnb__result *r)
 {
+    pnb_error *err = &app->err;
     size_t n = 0, n_written = 0;
     const char *field = NULL;
     pnb_status status = PNB_OK;
@@ -108,7 +110,7 @@ static pnb_status write_uids(const pnb__filter_run *run, const unsigned char *ke
     if (uids == NULL)
         return pnb__fail_nomem(err, run->images->n * sizeof *uids);
     status = pnb__filter_uids(run, keep, uids, &n, &field, err);
-    if (status == PNB_OK)
+    if (status == PNB_OK && pnb__together_writes(app))
         status = pnb_uids_save(run->opts->uids, uids, n, &n_written, err);
     if (status == PNB_OK) {
         pnb__result_text(r, "uids", "subset file", run->opts->uids);
@@ -166,7 +168,9 @@ pnb_status pnb__filter_write(pnb__app *app, const pnb__filter_run *run, pnb__res
     if (keep == NULL)
         return PNB_NOMEM;
     if (o->uids != NULL)
-        PNB_TRY(write_uids(run, keep, r, err));
+        PNB_TRY(write_uids(app, run, keep, r)); /* which all look for */
+    if (!pnb__together_writes(app))
+        goto done;
     if (o->list != NULL) {
         PNB_TRY(write_list(run, keep, o->list, true, err));
         pnb__result_text(r, "list", "list of kept", o->list);

@@ -95,25 +95,29 @@ static pnb_status choose_field(const pnb__filter_run *run, const unsigned char *
     return status;
 }
 
+/* Of *n pictures; each process reads its share of them. */
 static pnb_status collect_uids(const pnb__filter_run *run, const unsigned char *keep, int field,
                                pnb_uid *uids, size_t *n, pnb_error *err)
 {
+    size_t share[2];
     pnb_status status = PNB_OK;
-    for (size_t row = 0; status == PNB_OK && row < run->images->n; row++) {
+    for (size_t row = 0; row < run->images->n; row++)
+        *n += keep[row] != 0;
+    pnb__filter_share(run, *n, share);
+    for (size_t row = 0, at = 0; status == PNB_OK && row < run->images->n; row++) {
         bool found = true;
-        if (!keep[row])
+        if (!keep[row] || at++ < share[0] || at > share[1])
             continue;
         if (field < N_FIELDS)
-            status = find_uid(run, row, field, &uids[*n], &found, err);
+            status = find_uid(run, row, field, &uids[at - 1], &found, err);
         if (status == PNB_OK && (!found || field == N_FIELDS))
             status = pnb__fail(err, PNB_NOT_FOUND,
                                "picture '%.200s' has no %s of 32 hexadecimal digits; with --data, "
                                "--uid picture names samples by the hash of their pictures",
                                pnb__set_id(run->images, row),
                                field < N_FIELDS ? uid_fields[field] : "uid, md5 or sha256");
-        ++*n;
     }
-    return status;
+    return status == PNB_OK ? pnb__filter_merge(run, uids, *n, sizeof *uids, err) : status;
 }
 
 pnb_status pnb__filter_uids(const pnb__filter_run *run, const unsigned char *wanted, pnb_uid *uids,

@@ -313,9 +313,7 @@ static const pnb__option options[] = {
     PNB__ROW_FLAG("shard-optimizer", AT(job.shard_optimizer),
                   "Each of several processes keeps its part of the optimiser's state; checkpoints "
                   "are whole"),
-    PNB__ROW_INT("rank-timeout", AT(rank_timeout), "SECONDS",
-                 "After so long a process that says nothing to the others is given up, and named",
-                 PNB__RANGE(1, 1000000.0), .fallback = "600"),
+    PNB__RANK_TIMEOUT_ROW(AT(rank_timeout)),
     PNB__ROW_INT("epochs", AT(job.epochs), "N", "Passes over the data",
                  PNB__RANGE(0, 1000000000.0)),
     PNB__ROW_INT("max-steps", AT(job.max_steps), "N",

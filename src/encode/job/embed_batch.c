@@ -2,10 +2,11 @@
  *
  * Pictures are read ahead by threads of their own (embed_ahead.c) while the encoder works;
  * tokenising is so fast that it runs between two batches, on the encoder's threads, and so are rows
- * that are ready. A batch is filled up past unreadable inputs, so that the encoder sees one batch
- * size until the very end and plans once. Masked copies draw from (seed, input): a caption loses
- * the same words whatever the batch; the patches kept are shared by a batch, because the image
- * tower takes one list for all. */
+ * that are ready. A batch is so many inputs of the list, whichever of them can be read, so that
+ * several processes cut the list alike; in place of what cannot be read a copy of another row is
+ * encoded and dropped: the encoder sees one batch size until the very end and plans once. Masked
+ * copies draw from (seed, input): a caption loses the same words whatever the batch; the patches
+ * kept are shared by a batch, because the image tower takes one list for all. */
 #include "encode/job/embed_batch.h"
 
 #include <string.h>
@@ -212,26 +213,19 @@ static pnb_status read_text(pnb__embed_batch *b, size_t slot, pnb_error *err)
     return PNB_OK;
 }
 
-/* pnb__range_fn: inputs first .. of one batch, one slot each. */
-typedef struct read_job {
-    pnb__embed_batch *batch;
-    size_t first_slot;
-} read_job;
-
 static void *row_at(const pnb__embed_batch *b, size_t slot)
 {
     return b->tokens != NULL ? (void *)(b->tokens + slot * stride_of(b))
                              : (void *)(b->pixels + slot * stride_of(b));
 }
 
+/* pnb__range_fn: inputs of one batch, one slot each. */
 static void read_range(void *user, size_t begin, size_t end, int thread)
 {
-    read_job *job = user;
-    pnb__embed_batch *b = job->batch;
+    pnb__embed_batch *b = user;
     const pnb__embed_source *source = b->source;
     (void)thread;
-    for (size_t i = begin; i < end; i++) {
-        size_t slot = job->first_slot + i;
+    for (size_t slot = begin; slot < end; slot++) {
         pnb_error *why = &b->why[slot];
         pnb_error_reset(why);
         pnb_status status = source->text != NULL
@@ -257,14 +251,14 @@ static void move_row(pnb__embed_batch *b, size_t to, size_t from)
 _Static_assert(sizeof(float) == sizeof(int32_t),
                "rows of pixels and of ids have values of one size");
 
-/* The first n_kept of a shuffled list, in ascending order. */
-static void draw_patches(pnb__embed_batch *b)
+/* The first n_kept of a shuffled list, in ascending order; `begin` is the batch's first input, read
+ * or not. */
+static void draw_patches(pnb__embed_batch *b, size_t begin)
 {
     size_t n = b->encoder->info->vision.n_patches, left;
     pnb__rng rng;
     b->n_kept = PNB_MAX((size_t)((double)n * b->opts->mask_keep), (size_t)1);
-    pnb__rng_init(&rng, b->opts->seed,
-                  pnb__hash_bytes(&b->input[0], sizeof(size_t), STREAM_PATCHES));
+    pnb__rng_init(&rng, b->opts->seed, pnb__hash_bytes(&begin, sizeof begin, STREAM_PATCHES));
     left = b->n_kept; /* selection sampling: ascending without sorting */
     for (size_t i = 0, k = 0; i < n && left > 0; i++)
         if (pnb__rng_below(&rng, n - i) < left) {
@@ -282,50 +276,53 @@ static pnb_status leave_out(const pnb_error *why, size_t input, pnb__embed_skip_
     return skip(user, input, why->text);
 }
 
-/* Texts and ready rows, as many at once as there is room. */
-static pnb_status fill_now(pnb__embed_batch *b, const pnb_ctx *ctx, size_t *next,
+/* Texts and ready rows. */
+static pnb_status fill_now(pnb__embed_batch *b, const pnb_ctx *ctx, size_t begin, size_t n,
                            pnb__embed_skip_fn skip, void *user, pnb_error *err)
 {
-    while (b->n < b->capacity && *next < b->source->n) {
-        size_t n = PNB_MIN(b->capacity - b->n, b->source->n - *next);
-        read_job job = {b, b->n};
-        for (size_t i = 0; i < n; i++)
-            b->input[b->n + i] = *next + i;
-        pnb__parallel_for(ctx, n, 1, read_range, &job);
-        *next += n;
-        for (size_t i = job.first_slot; i < job.first_slot + n; i++) {
-            if (b->why[i].status == PNB_OK) {
-                move_row(b, b->n++, i);
-                continue;
-            }
-            pnb_status status = leave_out(&b->why[i], b->input[i], skip, user, err);
-            if (status != PNB_OK)
-                return status;
+    for (size_t i = 0; i < n; i++)
+        b->input[i] = begin + i;
+    pnb__parallel_for(ctx, n, 1, read_range, b);
+    for (size_t i = 0; i < n; i++) {
+        if (b->why[i].status == PNB_OK) {
+            move_row(b, b->n++, i);
+            continue;
         }
+        pnb_status status = leave_out(&b->why[i], b->input[i], skip, user, err);
+        if (status != PNB_OK)
+            return status;
     }
     return PNB_OK;
 }
 
-static pnb_status fill_images(pnb__embed_batch *b, const pnb_ctx *ctx, size_t *next,
-                              pnb__embed_skip_fn skip, void *user, pnb_error *err)
+/* What is read ahead ends with the stretch; the next one has readers of its own. */
+static pnb_status read_ahead(pnb__embed_batch *b, const pnb_ctx *ctx, size_t begin, size_t end,
+                             pnb_error *err)
 {
-    pnb_status status = PNB_OK;
-    if (b->ahead == NULL) {
-        const pnb__embed_ahead_opts opts = {.read = read_image,
-                                            .user = b,
-                                            .first = *next,
-                                            .end = b->source->n,
-                                            .row_values = stride_of(b),
-                                            .n_rows =
-                                                PNB_MIN(2 * b->capacity, b->source->n - *next),
-                                            .n_threads = ctx->n_threads};
-        status = pnb__embed_ahead_start(&b->ahead, &opts, err);
-    }
-    while (status == PNB_OK && b->n < b->capacity) {
+    if (b->ahead != NULL && b->ahead_at == begin && b->ahead_end == end)
+        return PNB_OK;
+    const pnb__embed_ahead_opts opts = {.read = read_image,
+                                        .user = b,
+                                        .first = begin,
+                                        .end = end,
+                                        .row_values = stride_of(b),
+                                        .n_rows = PNB_MIN(2 * b->capacity, end - begin),
+                                        .n_threads = ctx->n_threads};
+    pnb__embed_ahead_free(b->ahead);
+    b->ahead = NULL;
+    b->ahead_end = end;
+    return pnb__embed_ahead_start(&b->ahead, &opts, err);
+}
+
+static pnb_status fill_images(pnb__embed_batch *b, const pnb_ctx *ctx, size_t begin, size_t n,
+                              size_t end, pnb__embed_skip_fn skip, void *user, pnb_error *err)
+{
+    pnb_status status = read_ahead(b, ctx, begin, end, err);
+    b->ahead_at = begin + n;
+    for (size_t i = 0; status == PNB_OK && i < n; i++) {
         pnb_error *why = &b->why[b->n];
         if (!pnb__embed_ahead_next(b->ahead, &b->input[b->n], row_at(b, b->n), why))
             break;
-        (*next)++;
         if (why->status == PNB_OK)
             b->n++;
         else
@@ -334,17 +331,23 @@ static pnb_status fill_images(pnb__embed_batch *b, const pnb_ctx *ctx, size_t *n
     return status;
 }
 
-pnb_status pnb__embed_batch_fill(pnb__embed_batch *b, size_t *next, pnb__embed_skip_fn skip,
-                                 void *user, pnb_error *err)
+pnb_status pnb__embed_batch_fill(pnb__embed_batch *b, size_t *next, size_t end,
+                                 pnb__embed_skip_fn skip, void *user, pnb_error *err)
 {
     const pnb_ctx *ctx = pnb__model_ctx(b->encoder->model);
+    size_t begin = *next, n = PNB_MIN(b->capacity, end - begin);
     b->n = 0;
-    if (*next >= b->source->n)
+    if (n == 0)
         return PNB_OK;
-    pnb_status status = b->source->image != NULL ? fill_images(b, ctx, next, skip, user, err)
-                                                 : fill_now(b, ctx, next, skip, user, err);
+    pnb_status status = b->source->image != NULL
+                            ? fill_images(b, ctx, begin, n, end, skip, user, err)
+                            : fill_now(b, ctx, begin, n, skip, user, err);
+    *next = begin + n;
+    b->n_run = b->n > 0 ? n : 0;
+    for (size_t i = b->n; status == PNB_OK && i < b->n_run; i++)
+        memcpy(row_at(b, i), row_at(b, 0), stride_of(b) * sizeof(float));
     if (status == PNB_OK && b->kept != NULL && b->n > 0)
-        draw_patches(b);
+        draw_patches(b, begin);
     return status;
 }
 
@@ -361,8 +364,8 @@ static pnb_status run_tower(pnb__embed_batch *b, const int32_t *tokens, const fl
     pnb__towers *towers = pnb__worker_towers(b->worker);
     pnb_model *model = b->encoder->model;
     if (tokens != NULL)
-        return pnb__towers_encode_text(towers, model, tokens, b->n, b->width, &out, err);
-    return pnb__towers_encode_image(towers, model, pixels, b->n, b->kept,
+        return pnb__towers_encode_text(towers, model, tokens, b->n_run, b->width, &out, err);
+    return pnb__towers_encode_image(towers, model, pixels, b->n_run, b->kept,
                                     b->kept != NULL ? b->n_kept : 0, &out, err);
 }
 
@@ -372,7 +375,7 @@ static pnb_status run_passes(pnb__embed_batch *b, pnb_embeddings *set, size_t fi
     pnb_status status = PNB_OK;
     memset(b->sums, 0, 2 * b->n * set->dim * sizeof *b->sums);
     for (size_t p = 0; p < b->opts->ttda && status == PNB_OK; p++) {
-        for (size_t i = 0; i < b->n; i++)
+        for (size_t i = 0; i < b->n_run; i++)
             memcpy((char *)b->pass + i * n_bytes, (const char *)row_at(b, i) + p * n_bytes,
                    n_bytes);
         status = run_tower(b, b->tokens != NULL ? (const int32_t *)b->pass : NULL, b->pass, b->raw,

@@ -2,20 +2,25 @@
  *
  * There is one loop. Into memory the whole list is one part, which becomes the set; into a file a
  * part is saved after `save_every` rows or 20 seconds, always at the end of a batch, and a
- * continued run starts at that input with the same batches, so its rows are those of an
- * uninterrupted run. What a batch is made of lies in embed_batch.c, the parts in embed_journal.c.
+ * continued run embeds what no part covers in the same batches, so its rows are those of an
+ * uninterrupted run. Several processes embed a run of batches each; rank 0 joins their parts, and
+ * sets in memory are gathered. What a batch is made of lies in embed_batch.c, the parts in
+ * embed_journal.c, who embeds what in embed_share.c.
  */
 #include "encode/job/embed_job.h"
 
 #include <assert.h>
 #include <string.h>
 
-#include "encode/job/clip_retrieval.h"
+#include "adapt/adapter.h"
+#include "base/grow.h"
 #include "encode/job/embed_batch.h"
+#include "encode/job/embed_gather.h"
 #include "encode/job/embed_journal.h"
+#include "encode/job/embed_rows.h"
+#include "encode/job/embed_share.h"
 #include "encode/job/embed_sign.h"
-#include "models/model.h"
-#include "sets/provenance.h"
+#include "peers/peers.h"
 
 #define SAVE_PAUSE_S 20.0
 
@@ -25,70 +30,37 @@ typedef struct job {
     const pnb_encode_opts *opts;
     const pnb_encode_file *file; /* NULL: into memory, without a journal */
     pnb_error *err;
+    pnb_peers *ranks;
+    pnb__embed_rounds rounds;
+    pnb__embed_range *ranges; /* of inputs, this process's */
+    size_t n_ranges;
+    pnb__embed_job_key key;
+    char signature[PNB__EMBED_SIGNATURE_BYTES];
     pnb__embed_journal journal;
     pnb__embed_batch batch;
     pnb_embeddings *set; /* rows since the last part; room for part_rows */
-    size_t part_rows, n_rows, n_truncated, n_unknown, n_skipped, n_continued;
-    uint64_t *stamps; /* (n) inputs with stamps, with a journal; else NULL */
+    size_t part_rows, part_begin, n_rows, n_truncated, n_unknown;
+    size_t n_kept;         /* rows in parts */
+    size_t n_done;         /* inputs of this process */
+    size_t n_others;       /* of the others, when they met last */
+    size_t n_continued;    /* of earlier runs */
+    pnb__embed_known mine; /* of several processes in memory: what rows are of, what was skipped */
+    uint64_t *stamps;      /* (n) inputs with stamps, with a journal; else NULL */
+    pnb_encode_result counts;
     double start_s, saved_s, waited_s;
 } job;
 
 /* ---- rows ---- */
 
-/* Rows before the last projection are no embeddings: their chain says so, and nothing compares them
- * with those. The link's hash is that of the weights. */
-static pnb_status describe_activations(const job *j, pnb_embeddings_info *info)
-{
-    pnb_adapter_link link = {.name = "activations"};
-    snprintf(link.sha256, sizeof link.sha256, "%s", info->weights_sha256);
-    return pnb__adapter_links_add(&info->adapters, &link, j->err);
-}
-
-/* Activations are points of a width of their own. */
-static pnb_status create_set(const job *j, pnb_encode_side side, size_t n, pnb_embeddings **out)
-{
-    if (!j->opts->activations && j->opts->ttda > 0)
-        return pnb_embeddings_create(out, PNB_GAUSSIAN_DIAG, n, pnb__encoder_dim(j->encoder, side),
-                                     j->err);
-    if (!j->opts->activations)
-        return pnb__encoder_make_rows(j->encoder, side, n, out, j->err);
-    bool is_text = side == PNB_ENCODE_TEXTS;
-    size_t width =
-        pnb__model_activations(j->encoder->model, is_text ? PNB__TEXT_SIDE : PNB__IMAGE_SIDE);
-    pnb_status status = pnb__encoder_need_plain(j->encoder, "encoding activations", j->err);
-    if (status != PNB_OK)
-        return status;
-    if (width == 0)
-        return pnb__fail(j->err, PNB_UNSUPPORTED,
-                         "%s: its %s tower ends in no projection, nothing stands before one",
-                         j->encoder->name, is_text ? "text" : "image");
-    return pnb_embeddings_create(out, PNB_POINT, n, width, j->err);
-}
-
 static pnb_status make_set(const job *j, size_t n, pnb_embeddings **out)
 {
-    bool is_text = j->source->is_text;
-    pnb_encode_side side = is_text ? PNB_ENCODE_TEXTS : PNB_ENCODE_IMAGES;
-    pnb_status status = create_set(j, side, n, out);
-    if (status != PNB_OK)
-        return status;
-    pnb_embeddings_info *info = &(*out)->info;
-    pnb_encoder_describe(j->encoder, side, j->opts->seed, info);
-    size_t length = strlen(info->preprocess), size = sizeof info->preprocess;
-    if (j->opts->exif && !is_text)
-        snprintf(info->preprocess + length, size - length, ", EXIF applied");
-    length = strlen(info->preprocess);
-    if (j->opts->ttda > 0)
-        snprintf(info->preprocess + length, size - length, ", %zu augmented passes", j->opts->ttda);
-    if (j->opts->masked && is_text)
-        snprintf(info->preprocess + length, size - length, ", tokens deleted with %g",
-                 j->opts->mask_drop);
-    else if (j->opts->masked)
-        snprintf(info->preprocess + length, size - length, ", patches kept %g", j->opts->mask_keep);
-    length = strlen(info->preprocess);
-    if (j->opts->raw || pnb__encoder_keeps_lengths(j->encoder, side))
-        snprintf(info->preprocess + length, size - length, PNB__LENGTHS_KEPT);
-    return j->opts->activations ? describe_activations(j, info) : PNB_OK;
+    return pnb__embed_rows_make(j->encoder, j->source, j->opts, n, out, j->err);
+}
+
+/* Whether sets of several processes are put together in memory, where rows get their names. */
+static bool is_gathered(const job *j)
+{
+    return j->ranks != NULL && j->file == NULL;
 }
 
 /* Encodes the batch behind the rows of the set and names its rows. */
@@ -98,13 +70,15 @@ static pnb_status append_batch(job *j)
     pnb__embed_batch *b = &j->batch;
     pnb_embeddings *set = j->set;
     size_t first = j->n_rows;
-    pnb_status status = pnb__embed_batch_encode(b, set, first, j->journal.n_rows + first, j->err);
+    pnb_status status = pnb__embed_batch_encode(b, set, first, j->n_kept + first, j->err);
     if (status != PNB_OK)
         pnb__error_prefix(j->err, "inputs %zu to %zu", b->input[0], b->input[b->n - 1]);
     for (size_t i = 0; status == PNB_OK && i < b->n; i++) {
         j->n_truncated += b->cut[i];
         j->n_unknown += b->unknown[i];
-        if (source->label != NULL)
+        if (is_gathered(j))
+            status = PNB_PUSH(j->mine.input, j->mine.n_rows, j->err, b->input[i]);
+        else if (source->label != NULL)
             status = source->label(source->user, b->input[i], set, first + i, j->err);
     }
     j->n_rows += b->n;
@@ -129,16 +103,44 @@ static pnb_status report_skip(const job *j, size_t input, const char *why)
     return PNB_OK;
 }
 
+/* Several processes tell of all at the end, in the order of inputs. */
 static pnb_status on_skip(void *user, size_t input, const char *why)
 {
     job *j = user;
     if (j->opts->skipped == NULL)
         return pnb__fail(j->err, PNB_FORMAT, "%s", why);
-    pnb_status status = report_skip(j, input, why);
-    j->n_skipped++;
+    j->counts.n_skipped++;
+    if (is_gathered(j))
+        return pnb__embed_known_skip(&j->mine, input, why, j->err);
+    pnb_status status = j->ranks == NULL ? report_skip(j, input, why) : PNB_OK;
     return status != PNB_OK || j->file == NULL
                ? status
                : pnb__embed_journal_skip(&j->journal, input, why, j->err);
+}
+
+static pnb_status report_skips(const job *j, const pnb__embed_skip *skips, size_t n)
+{
+    pnb_status status = PNB_OK;
+    for (size_t i = 0; j->opts->skipped != NULL && i < n && status == PNB_OK; i++)
+        status = report_skip(j, skips[i].input, skips[i].why);
+    return status;
+}
+
+/* What lies in parts counts, and where one process works it is told before the rest. */
+static pnb_status take_parts(job *j)
+{
+    pnb_status status = PNB_OK;
+    j->n_kept = 0;
+    j->counts = (pnb_encode_result){0};
+    for (size_t i = 0; i < j->journal.n_parts && status == PNB_OK; i++) {
+        const pnb__embed_part *part = &j->journal.parts[i];
+        j->n_kept += part->n_rows;
+        j->counts.n_skipped += part->n_skips;
+        j->counts.n_truncated += part->n_truncated;
+        j->counts.n_unknown += part->n_unknown;
+        status = report_skips(j, part->skips, part->n_skips);
+    }
+    return status;
 }
 
 /* ---- parts ---- */
@@ -155,17 +157,24 @@ static uint64_t stamp_of(const job *j, size_t begin, size_t end)
 static pnb_status save_part(job *j, size_t end)
 {
     pnb_embeddings *rows = j->n_rows > 0 ? j->set : NULL;
-    if (rows == NULL && end == j->journal.n_done)
+    if (end == j->part_begin)
         return PNB_OK;
     if (rows != NULL)
         rows->n = j->n_rows; /* the rest of its room was never named */
-    const pnb__embed_span span = {end, j->n_truncated, j->n_unknown,
-                                  stamp_of(j, j->journal.n_done, end)};
-    pnb_status status = pnb__embed_journal_add(&j->journal, rows, &span, j->err);
+    const pnb__embed_part part = {.begin = j->part_begin,
+                                  .end = end,
+                                  .n_truncated = j->n_truncated,
+                                  .n_unknown = j->n_unknown,
+                                  .stamp = stamp_of(j, j->part_begin, end)};
+    pnb_status status = pnb__embed_journal_add(&j->journal, rows, &part, j->err);
     if (status != PNB_OK)
         return status;
     pnb_embeddings_free(j->set);
     j->set = NULL;
+    j->part_begin = end;
+    j->n_kept += j->n_rows;
+    j->counts.n_truncated += j->n_truncated;
+    j->counts.n_unknown += j->n_unknown;
     j->n_rows = j->n_truncated = j->n_unknown = 0;
     j->saved_s = pnb__now_s();
     return make_set(j, j->part_rows, &j->set);
@@ -180,27 +189,6 @@ static uint64_t stamp_inputs(void *user, size_t begin, size_t end)
     return stamp_of(j, begin, end);
 }
 
-/* Parts into one file; formats without a merge go through one safetensors file. */
-static pnb_status join_parts(job *j)
-{
-    pnb_error *err = j->err;
-    const char *const *parts = (const char *const *)j->journal.parts;
-    if (j->file->format == PNB_ENCODE_SAFETENSORS)
-        return pnb_embeddings_merge(j->file->out, parts, j->journal.n_parts, err);
-    pnb_embeddings *all = NULL;
-    char *path = pnb__path_join(j->journal.dir, "all.safetensors");
-    if (path == NULL)
-        return pnb__fail_nomem(err, 64);
-    pnb_status status = pnb_embeddings_merge(path, parts, j->journal.n_parts, err);
-    if (status == PNB_OK)
-        status = pnb_embeddings_load(&all, path, err);
-    if (status == PNB_OK)
-        status = pnb__embed_save(all, j->file->format, j->file->out, err);
-    pnb_embeddings_free(all);
-    pnb__free(path);
-    return status;
-}
-
 /* The rows so far as the one set of the job, which was made before the loop. */
 static pnb_embeddings *close_set(job *j)
 {
@@ -209,12 +197,78 @@ static pnb_embeddings *close_set(job *j)
     return j->set;
 }
 
+static pnb_status check_rows(const job *j, size_t n)
+{
+    return n > 0 ? PNB_OK
+                 : pnb__fail(j->err, PNB_NOT_FOUND, "none of the %zu inputs could be read",
+                             j->source->n);
+}
+
+/* The parts of others too, which must be where this process sees them. */
+static pnb_status collect(job *j)
+{
+    pnb__embed_range *gaps = NULL;
+    size_t n = 0;
+    pnb_status status;
+    PNB_TRY(pnb__embed_journal_collect(&j->journal, &j->key, pnb_peers_count(j->ranks), j->err));
+    PNB_TRY(take_parts(j));
+    PNB_TRY(pnb__embed_gaps(j->journal.parts, j->journal.n_parts, j->source->n, &gaps, &n, j->err));
+    if (n > 0)
+        status = pnb__fail(j->err, PNB_IO,
+                           "inputs %zu to %zu were embedded by another process and are not in %s: "
+                           "all processes must see that folder under its name",
+                           gaps[0].begin, gaps[0].end - 1, j->journal.dir);
+done:
+    pnb__free(gaps);
+    return status;
+}
+
 static pnb_status write_file(job *j)
 {
-    if (j->journal.n_parts == 0)
-        return pnb__embed_save(close_set(j), j->file->format, j->file->out, j->err);
-    pnb_status status = save_part(j, j->source->n);
-    return status == PNB_OK ? join_parts(j) : status;
+    if (j->ranks == NULL && j->journal.n_parts == 0) {
+        pnb_status status = check_rows(j, j->n_rows);
+        return status == PNB_OK
+                   ? pnb__embed_save(close_set(j), j->file->format, j->file->out, j->err)
+                   : status;
+    }
+    if (pnb_peers_rank(j->ranks) != 0)
+        return PNB_OK;
+    pnb_status status = j->ranks != NULL ? collect(j) : PNB_OK;
+    if (status == PNB_OK)
+        status = check_rows(j, j->n_kept);
+    return status == PNB_OK ? pnb__embed_join(&j->journal, j->file, j->err) : status;
+}
+
+/* The set of several processes on all of them, named from the list that all have. */
+static pnb_status gather(job *j)
+{
+    const pnb__embed_source *source = j->source;
+    pnb__embed_known all = {0};
+    pnb_embeddings *set = NULL;
+    size_t *from = NULL;
+    pnb_status status;
+    j->mine.n_truncated = j->n_truncated;
+    j->mine.n_unknown = j->n_unknown;
+    PNB_TRY(PNB_ALLOC(from, pnb_peers_count(j->ranks) + 1, j->err));
+    PNB_TRY(pnb__embed_gather_known(j->ranks, &j->mine, &all, from, j->err));
+    PNB_TRY(report_skips(j, all.skips, all.n_skips));
+    PNB_TRY(check_rows(j, all.n_rows));
+    PNB_TRY(make_set(j, all.n_rows, &set));
+    PNB_TRY(pnb__embed_gather_rows(j->ranks, j->set, set, from, j->err));
+    for (size_t i = 0; source->label != NULL && i < all.n_rows; i++)
+        PNB_TRY(source->label(source->user, all.input[i], set, i, j->err));
+    pnb_embeddings_free(j->set);
+    j->set = set;
+    set = NULL;
+    j->n_rows = all.n_rows;
+    j->n_truncated = all.n_truncated;
+    j->n_unknown = all.n_unknown;
+    j->counts.n_skipped = all.n_skips;
+done:
+    pnb_embeddings_free(set);
+    pnb__embed_known_reset(&all);
+    pnb__free(from);
+    return status;
 }
 
 /* ---- the loop ---- */
@@ -226,45 +280,98 @@ static bool is_part_due(const job *j, bool more)
     return j->n_rows + j->batch.capacity > j->part_rows || pnb__now_s() - j->saved_s > SAVE_PAUSE_S;
 }
 
+static size_t n_behind(const job *j)
+{
+    return j->n_continued + j->n_done + j->n_others;
+}
+
 static pnb_status interrupted(job *j, size_t next)
 {
     size_t n = j->source->n;
     if (j->file == NULL)
-        return pnb__fail(j->err, PNB_INTERRUPTED, "stopped after %zu of %zu inputs", next, n);
+        return pnb__fail(j->err, PNB_INTERRUPTED, "stopped after %zu of %zu inputs", n_behind(j),
+                         n);
     pnb_status status = save_part(j, next);
+    if (j->ranks != NULL)
+        status = pnb_peers_agree(j->ranks, status, j->err);
     return status != PNB_OK ? status
                             : pnb__fail(j->err, PNB_INTERRUPTED,
                                         "%zu of %zu inputs are kept in %s; the same command "
                                         "continues",
-                                        next, n, j->journal.dir);
+                                        n_behind(j), n, j->journal.dir);
 }
 
-static bool watch(const job *j, size_t done)
+static bool watch(const job *j)
 {
     const pnb_watch *w = &j->opts->watch;
-    return w->step == NULL || w->step(w->user, done, j->source->n);
+    return w->step == NULL || w->step(w->user, n_behind(j), j->source->n);
 }
 
-static pnb_status embed_inputs(job *j)
+/* With all others. What was embedded before one of them failed is kept. */
+static pnb_status meet(job *j, size_t next, bool stops, bool has_ended, pnb__embed_place *all)
 {
-    size_t first = j->journal.n_done, n = j->source->n;
+    const pnb__embed_place mine = {j->n_done, stops, has_ended};
+    pnb_status status = pnb__embed_rounds_meet(&j->rounds, &mine, all, j->err);
+    if (status != PNB_OK && j->file != NULL)
+        (void)save_part(j, next);
+    if (status == PNB_OK)
+        j->n_others = all->n_done - j->n_done;
+    return status;
+}
+
+/* Before a batch: whether to go on, which several processes ask each other at the end of a round.
+ */
+static pnb_status go_on(job *j, size_t next)
+{
+    bool stops = !watch(j);
+    pnb__embed_place all = {.stops = stops};
+    if (j->ranks != NULL) {
+        if (!pnb__embed_rounds_step(&j->rounds))
+            return PNB_OK;
+        pnb_status status = meet(j, next, stops, false, &all);
+        if (status != PNB_OK)
+            return status;
+    }
+    return all.stops ? interrupted(j, next) : PNB_OK;
+}
+
+static pnb_status embed_range(job *j, const pnb__embed_range *range, bool is_last)
+{
     pnb_status status = PNB_OK;
-    for (size_t next = first; next < n;) {
-        bool is_first = next == first; /* nothing can be read ahead of it */
+    j->part_begin = range->begin;
+    for (size_t next = range->begin; next < range->end;) {
+        size_t before = next;
+        bool is_first = next == range->begin; /* nothing can be read ahead of it */
+        PNB_TRY(go_on(j, next));
         double before_s = pnb__now_s();
-        if (!watch(j, next))
-            return interrupted(j, next);
-        PNB_TRY(pnb__embed_batch_fill(&j->batch, &next, on_skip, j, j->err));
+        PNB_TRY(pnb__embed_batch_fill(&j->batch, &next, range->end, on_skip, j, j->err));
         if (!is_first)
             j->waited_s += pnb__now_s() - before_s;
         if (j->batch.n > 0)
             PNB_TRY(append_batch(j));
-        if (is_part_due(j, next < n))
+        j->n_done += next - before;
+        if (is_part_due(j, next < range->end))
             PNB_TRY(save_part(j, next));
     }
-    watch(j, n);
-    if (j->journal.n_rows + j->n_rows == 0)
-        status = pnb__fail(j->err, PNB_NOT_FOUND, "none of the %zu inputs could be read", n);
+    bool is_alone = is_last && j->ranks == NULL && j->journal.n_parts == 0;
+    if (j->file != NULL && !is_alone)
+        status = save_part(j, range->end);
+done:
+    return status;
+}
+
+static pnb_status embed_inputs(job *j)
+{
+    pnb__embed_place all = {0};
+    pnb_status status = PNB_OK;
+    for (size_t i = 0; i < j->n_ranges; i++)
+        PNB_TRY(embed_range(j, &j->ranges[i], i + 1 == j->n_ranges));
+    while (j->ranks != NULL && !all.has_ended) {
+        PNB_TRY(meet(j, j->part_begin, !watch(j), true, &all));
+        if (all.stops)
+            return interrupted(j, j->part_begin);
+    }
+    watch(j);
 done:
     return status;
 }
@@ -277,25 +384,87 @@ static size_t rows_of_part(const job *j)
     return PNB_MIN(rows, (n + batch - 1) / batch * batch);
 }
 
+/* ---- what is to be done ---- */
+
+/* Whether what an adapter draws for a row depends on how many rows stand before it. */
+static bool is_in_order(const job *j)
+{
+    pnb_encode_side side = j->source->is_text ? PNB_ENCODE_TEXTS : PNB_ENCODE_IMAGES;
+    return !j->opts->activations && pnb__encoder_adapts(j->encoder, side) &&
+           pnb__adapter_draws(j->encoder->adapter);
+}
+
+/* What a row is made with, and of what; the same for all ranks, who are told which of these is not.
+ */
+static pnb_status sign(job *j)
+{
+    pnb_embeddings *one = NULL;
+    char *text = NULL;
+    pnb_status status;
+    PNB_TRY(make_set(j, 1, &one));
+    const pnb__embed_signed what = {j->encoder, j->source, j->opts,
+                                    j->file != NULL ? j->file->maker : NULL, &one->info};
+    PNB_TRY(pnb__embed_sign(&what, j->signature, j->err));
+    if (j->ranks != NULL) {
+        text = pnb__format("inputs: %zu\nweights: %s\noutput: %s\njob: %s", j->source->n,
+                           one->info.weights_sha256, j->file != NULL ? j->file->out : "",
+                           j->signature);
+        status = text != NULL ? pnb__peers_compare(j->ranks, "work", text, j->err)
+                              : pnb__fail_nomem(j->err, sizeof j->signature);
+    }
+done:
+    pnb__free(text);
+    pnb_embeddings_free(one);
+    return status;
+}
+
 static pnb_status open_journal(job *j)
 {
-    char signature[PNB__EMBED_SIGNATURE_BYTES];
-    pnb_embeddings *one = NULL;
-    bool continued = false;
-    pnb__embed_job_key key = {.signature = signature, .n_inputs = j->source->n, .user = j};
-    pnb_status status;
+    size_t rank = pnb_peers_rank(j->ranks);
+    pnb_status status = PNB_OK;
     if (j->source->stamp != NULL) {
         j->stamps = pnb__alloc_zero(j->source->n, sizeof *j->stamps);
         if (j->stamps == NULL)
             return pnb__fail_nomem(j->err, j->source->n * sizeof *j->stamps);
-        key.stamp = stamp_inputs;
+        j->key.stamp = stamp_inputs;
     }
-    PNB_TRY(make_set(j, 1, &one)); /* its record says what a row is made with */
-    const pnb__embed_signed what = {j->encoder, j->source, j->opts, j->file->maker, &one->info};
-    PNB_TRY(pnb__embed_sign(&what, signature, j->err));
-    status = pnb__embed_journal_open(&j->journal, j->file->out, &key, &continued, j->err);
+    if (rank == 0)
+        status = pnb__embed_journal_open(&j->journal, j->file->out, &j->key, j->err);
+    if (j->ranks != NULL)
+        status = pnb_peers_agree(j->ranks, status, j->err);
+    if (status == PNB_OK && rank != 0)
+        status = pnb__embed_journal_join(&j->journal, j->file->out, rank, j->err);
+    return status;
+}
+
+/* What rank 0 found to do is what all deal out. */
+static pnb_status deal(job *j)
+{
+    size_t rank = pnb_peers_rank(j->ranks), n = 0;
+    pnb__buf told = {0};
+    pnb_status status;
+    PNB_TRY(pnb__embed_gaps(j->journal.parts, j->journal.n_parts, j->source->n, &j->ranges,
+                            &j->n_ranges, j->err));
+    if (j->ranks != NULL) {
+        pnb__buf_append(&told, j->ranges, j->n_ranges * sizeof *j->ranges);
+        PNB_TRY(pnb__buf_check(&told, j->err));
+        PNB_TRY(pnb__peers_share(j->ranks, &told, j->err));
+        pnb__free(j->ranges);
+        j->n_ranges = told.size / sizeof *j->ranges;
+        j->ranges = NULL;
+        PNB_TRY(PNB_ALLOC(j->ranges, j->n_ranges + 1, j->err));
+        if (told.size > 0)
+            memcpy(j->ranges, told.data, j->n_ranges * sizeof *j->ranges);
+    }
+    for (size_t i = 0; i < j->n_ranges; i++)
+        n += j->ranges[i].end - j->ranges[i].begin;
+    j->n_continued = j->source->n - n;
+    if (j->ranks != NULL && j->key.in_order)
+        j->n_ranges = rank == 0 ? j->n_ranges : 0;
+    else if (j->ranks != NULL)
+        pnb__embed_deal(j->ranges, &j->n_ranges, j->key.batch, rank, pnb_peers_count(j->ranks));
 done:
-    pnb_embeddings_free(one);
+    pnb__buf_reset(&told);
     return status;
 }
 
@@ -303,16 +472,27 @@ done:
 static pnb_status run(job *j)
 {
     pnb_status status;
+    size_t n = 0;
+    j->ranks = pnb_peers_count(j->opts->ranks) > 1 ? j->opts->ranks : NULL;
+    j->key = (pnb__embed_job_key){.signature = j->signature,
+                                  .n_inputs = j->source->n,
+                                  .batch = PNB_MAX(j->opts->batch_size, (size_t)1),
+                                  .in_order = is_in_order(j),
+                                  .user = j};
+    if (j->file != NULL || j->ranks != NULL)
+        PNB_TRY(sign(j));
     if (j->file != NULL)
         PNB_TRY(open_journal(j));
+    PNB_TRY(deal(j));
     PNB_TRY(pnb__embed_batch_init(&j->batch, j->encoder, j->source, j->opts, j->err));
     j->batch.stamps = j->stamps;
-    j->part_rows = j->file != NULL ? rows_of_part(j) : j->source->n;
+    for (size_t i = 0; i < j->n_ranges; i++)
+        n += j->ranges[i].end - j->ranges[i].begin;
+    j->part_rows = j->file != NULL ? rows_of_part(j) : PNB_MAX(n, (size_t)1);
     PNB_TRY(make_set(j, j->part_rows, &j->set));
-    j->n_continued = j->journal.n_done;
-    j->n_skipped = j->journal.n_skips;
-    for (size_t i = 0; j->opts->skipped != NULL && i < j->journal.n_skips; i++)
-        PNB_TRY(report_skip(j, j->journal.skips[i].input, j->journal.skips[i].why));
+    if (j->ranks == NULL)
+        PNB_TRY(take_parts(j));
+    pnb__embed_rounds_init(&j->rounds, j->ranks);
     status = embed_inputs(j);
 done:
     return status;
@@ -322,19 +502,29 @@ static void fill_result(const job *j, pnb_encode_result *result)
 {
     if (result != NULL)
         *result = (pnb_encode_result){.n_inputs = j->source->n,
-                                      .n_rows = j->journal.n_rows + j->n_rows,
-                                      .n_skipped = j->n_skipped,
+                                      .n_rows = j->n_kept + j->n_rows,
+                                      .n_skipped = j->counts.n_skipped,
                                       .n_continued = j->n_continued,
-                                      .n_truncated = j->journal.n_truncated + j->n_truncated,
-                                      .n_unknown = j->journal.n_unknown + j->n_unknown,
+                                      .n_truncated = j->counts.n_truncated + j->n_truncated,
+                                      .n_unknown = j->counts.n_unknown + j->n_unknown,
                                       .seconds = pnb__now_s() - j->start_s,
                                       .waited_s = j->waited_s};
+}
+
+/* The others learn why this process gives up; that all stop, all know. */
+static pnb_status tell(const job *j, pnb_status status)
+{
+    if (status != PNB_OK && status != PNB_INTERRUPTED)
+        pnb_peers_fail(j->ranks, status, j->err);
+    return status;
 }
 
 static void reset(job *j)
 {
     pnb__embed_batch_free(&j->batch); /* its threads write stamps: they end first */
     pnb__free(j->stamps);
+    pnb__free(j->ranges);
+    pnb__embed_known_reset(&j->mine);
     pnb_embeddings_free(j->set);
 }
 
@@ -344,11 +534,14 @@ pnb_status pnb__embed_set(pnb_encoder *encoder, const pnb__embed_source *source,
 {
     job j = {encoder, source, opts, .err = err, .start_s = pnb__now_s()};
     pnb_status status = run(&j);
+    if (status == PNB_OK)
+        status = j.ranks != NULL ? gather(&j) : check_rows(&j, j.n_rows);
     if (status == PNB_OK) {
         fill_result(&j, result);
         *out = close_set(&j);
         j.set = NULL;
     }
+    status = tell(&j, status);
     reset(&j);
     return status;
 }
@@ -359,33 +552,14 @@ pnb_status pnb__embed_file(pnb_encoder *encoder, const pnb__embed_source *source
 {
     double now_s = pnb__now_s();
     job j = {encoder, source, opts, file, err, .journal = {.lock_fd = -1}, .start_s = now_s};
-    pnb_encode_result counted;
     j.saved_s = now_s;
     pnb_status status = run(&j);
-    fill_result(&j, &counted); /* before the last part takes its rows along */
     if (status == PNB_OK)
         status = write_file(&j);
-    if (status == PNB_OK && result != NULL) {
-        *result = counted;
-        result->seconds = pnb__now_s() - now_s;
-    }
+    if (status == PNB_OK)
+        fill_result(&j, result);
+    status = tell(&j, status);
     pnb__embed_journal_close(&j.journal, status == PNB_OK);
     reset(&j);
     return status;
-}
-
-pnb_status pnb__embed_save(const pnb_embeddings *set, pnb_encode_format format, const char *path,
-                           pnb_error *err)
-{
-    switch (format) {
-    case PNB_ENCODE_NPY:
-        return pnb_embeddings_save_npy(set, path, err);
-    case PNB_ENCODE_JSONL:
-        return pnb_embeddings_save_jsonl(set, path, err);
-    case PNB_ENCODE_CLIP_RETRIEVAL:
-        return pnb__clip_retrieval_save(set, path, err);
-    case PNB_ENCODE_SAFETENSORS:
-        break;
-    }
-    return pnb_embeddings_save(set, path, err);
 }

@@ -116,8 +116,9 @@ pnb_status pnb__embed_sign(const pnb__embed_signed *job, char text[PNB__EMBED_SI
     if (status != PNB_OK)
         return status;
     add_options(&hash, job);
-    job->source->hash(job->source->user, &hash);
+    if (job->source->hash != NULL)
+        job->source->hash(job->source->user, &hash);
     pnb__sha256_hex(&hash, hex);
-    snprintf(text, PNB__EMBED_SIGNATURE_BYTES, "penumbra embed 2 %s %zu\n", hex, job->source->n);
+    snprintf(text, PNB__EMBED_SIGNATURE_BYTES, "penumbra embed 3 %s %zu\n", hex, job->source->n);
     return PNB_OK;
 }

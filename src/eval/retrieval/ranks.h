@@ -28,9 +28,20 @@ typedef struct pnb__both {
     const pnb_gaussians *a, *b;
     const pnb_truth *forward, *backward; /* backward: transposed */
     const pnb_search_opts *opts;
+    pnb_peers *ranks; /* that share the queries, or NULL */
 } pnb__both;
 pnb_status pnb__ranks_both(const pnb_ctx *ctx, const pnb__both *both, pnb_ranks *forward,
                            pnb_ranks *backward, pnb_error *err);
+
+/* The figures of queries at[p] .. at[p + 1] - 1 of each rank p on all (ranks_share.c). */
+typedef struct pnb__ranks_share {
+    pnb_peers *ranks;
+    size_t *at; /* (n_ranks + 1) */
+    size_t begin, end;
+} pnb__ranks_share;
+pnb_status pnb__ranks_share_init(pnb__ranks_share *s, pnb_peers *ranks, size_t n, pnb_error *err);
+void pnb__ranks_share_reset(pnb__ranks_share *s);
+pnb_status pnb__ranks_merge(const pnb__ranks_share *s, pnb_ranks *out, pnb_error *err);
 
 /* Tasks on the f64 scores of all pairs of a and b, without bounds. */
 pnb_status pnb__ranks_score_all(const pnb_ctx *ctx, const pnb__both *sets,

@@ -9,6 +9,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "peers/peers.h"
+
 #define MAGNITUDE_MOST 1e3    /* of a score's parts: beyond, floats tell too little apart */
 #define UNIT 5.9604644775e-08 /* 2^-24 */
 
@@ -205,22 +207,64 @@ void pnb__back_count(pnb__back *back, pnb__exact_work *work, const pnb__back_blo
         settle(back, work, b, j);
 }
 
-void pnb__back_finish(pnb__back *back)
+/* Groups add up to the first. */
+static void join_groups(pnb__back *back)
+{
+    size_t n = back->truth->n_queries;
+    for (size_t g = 1; g < back->n_groups; g++)
+        for (size_t i = 0; i < n; i++) {
+            for (size_t l = 0; l < back->n_levels; l++)
+                back->count[l * n + i] += back->count[(g * back->n_levels + l) * n + i];
+            if (pnb__hit_before(back->top[g * n + i], back->top[i]))
+                back->top[i] = back->top[g * n + i];
+        }
+}
+
+/* What every rank counted among its queries, in the first group of all. Counts below 2^53 are exact
+ * as doubles. */
+static pnb_status join_ranks(pnb__back *back, pnb_peers *ranks, pnb_error *err)
+{
+    size_t n = back->truth->n_queries, n_counts = back->n_levels * n;
+    size_t n_ranks = pnb_peers_count(ranks), *from = NULL;
+    double *sum = NULL;
+    pnb__hit *tops = NULL;
+    pnb_status status = PNB_OK;
+    if (ranks == NULL)
+        return PNB_OK;
+    PNB_TRY(PNB_ALLOC(sum, n_counts, err));
+    PNB_TRY(PNB_ALLOC_ROWS(tops, n_ranks, n, err));
+    PNB_TRY(PNB_ALLOC(from, n_ranks + 1, err));
+    for (size_t i = 0; i < n_counts; i++)
+        sum[i] = back->count[i];
+    PNB_TRY(pnb__peers_sum(ranks, sum, n_counts, true, NULL, err));
+    for (size_t i = 0; i < n_counts; i++)
+        back->count[i] = (uint32_t)sum[i];
+    for (size_t p = 0; p <= n_ranks; p++)
+        from[p] = p * n * sizeof *tops;
+    memcpy(tops + pnb_peers_rank(ranks) * n, back->top, n * sizeof *tops);
+    PNB_TRY(pnb__peers_gather(ranks, tops, from, err));
+    for (size_t i = 0; i < n_ranks * n; i++)
+        if (pnb__hit_before(tops[i], back->top[i % n]))
+            back->top[i % n] = tops[i];
+done:
+    pnb__free(sum);
+    pnb__free(tops);
+    pnb__free(from);
+    return status;
+}
+
+pnb_status pnb__back_finish(pnb__back *back, pnb_peers *ranks, pnb_error *err)
 {
     size_t n = back->truth->n_queries, rank[PNB__RANKS_FEW];
-    for (size_t item = 0; item < n; item++) {
+    join_groups(back);
+    pnb_status status = join_ranks(back, ranks, err);
+    for (size_t item = 0; item < n && status == PNB_OK; item++) {
         size_t n_own = n_positives(back->truth, item);
-        pnb__hit top = back->top[item];
         for (size_t l = 0; l < n_own; l++)
-            rank[l] = 1;
-        for (size_t g = 0; g < back->n_groups; g++) {
-            for (size_t l = 0; l < n_own; l++)
-                rank[l] += back->count[(g * back->n_levels + l) * n + item];
-            if (pnb__hit_before(back->top[g * n + item], top))
-                top = back->top[g * n + item];
-        }
-        back->out->top1[item] = top.index;
-        back->out->top1_score[item] = top.score;
+            rank[l] = 1 + back->count[l * n + item];
+        back->out->top1[item] = back->top[item].index;
+        back->out->top1_score[item] = back->top[item].score;
         pnb__ranks_store(back->out, item, rank, n_own, pnb__ranks_outside(back->truth, item));
     }
+    return status;
 }

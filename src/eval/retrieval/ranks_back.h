@@ -37,7 +37,8 @@ typedef struct pnb__back_block {
 } pnb__back_block;
 void pnb__back_count(pnb__back *back, pnb__exact_work *work, const pnb__back_block *block);
 
-/* Fills out, whose arrays exist, when all queries have passed. */
-void pnb__back_finish(pnb__back *back);
+/* Fills out, whose arrays exist, when all queries have passed; of `ranks` each has passed its own.
+ * Errors  those of other ranks, NOMEM */
+pnb_status pnb__back_finish(pnb__back *back, pnb_peers *ranks, pnb_error *err);
 
 #endif

@@ -23,6 +23,7 @@ typedef struct rank_job {
     const pnb_truth *truth;
     pnb_ranks *out;
     pnb__bound pass;
+    size_t first; /* query of this process */
     size_t most, n_levels, n_threads, n_chunks, n_groups, n_in_strip;
     pnb__hit *positive; /* [pair] best first within each query */
     /* By query of the pass; level is the place of a positive, from the best. */
@@ -53,7 +54,7 @@ static void score_positives(void *user, size_t begin, size_t end, int thread)
     pnb__exact_work work;
     if (pnb__exact_work_init(&work, &job->run, &job->error[thread]) != PNB_OK)
         return;
-    for (size_t q = begin; q < end; q++) {
+    for (size_t q = job->first + begin; q < job->first + end; q++) {
         size_t first = job->truth->offset[q], n = n_positives(job, q);
         for (size_t i = first; i < first + n; i++) {
             size_t item = job->truth->item[i];
@@ -373,7 +374,8 @@ done:
     return status;
 }
 
-static pnb_status run_passes(rank_job *job, pnb_error *err)
+/* Of queries begin .. end - 1. */
+static pnb_status run_passes(rank_job *job, size_t begin, size_t end, pnb_error *err)
 {
     pnb_status status = PNB_OK;
     size_t most_positives = 1, n = job->truth->n_queries;
@@ -381,10 +383,11 @@ static pnb_status run_passes(rank_job *job, pnb_error *err)
         most_positives = PNB_MAX(most_positives, n_positives(job, q));
     size_t *rank = NULL;
     PNB_TRY(PNB_ALLOC(rank, most_positives, err));
-    pnb__parallel_for(job->ctx, n, 16, score_positives, job);
+    job->first = begin;
+    pnb__parallel_for(job->ctx, end - begin, 16, score_positives, job);
     PNB_TRY(first_error(job, err));
-    for (size_t first = 0; first < n; first += job->most)
-        PNB_TRY(run_pass(job, first, PNB_MIN(job->most, n - first), rank, err));
+    for (size_t first = begin; first < end; first += job->most)
+        PNB_TRY(run_pass(job, first, PNB_MIN(job->most, end - first), rank, err));
 done:
     pnb__free(rank);
     return status;
@@ -398,6 +401,7 @@ static pnb_status compute(const pnb_ctx *ctx, const pnb__both *both, const pnb__
     pnb_search_opts o = both->opts == NULL ? pnb_search_opts_default() : *both->opts;
     pnb__exact scan = {0};
     pnb__back back = {0};
+    pnb__ranks_share share = {0};
     rank_job job = {.ctx = ctx, .truth = both->forward, .out = forward, .ranked = ranked};
     PNB_TRY(check_sizes(both->a, both->b, both->forward, err));
     PNB_TRY(pnb__exact_init(&scan, ctx, both->b, &o, err));
@@ -407,10 +411,13 @@ static pnb_status compute(const pnb_ctx *ctx, const pnb__both *both, const pnb__
     PNB_TRY(pnb__ranks_alloc(forward, both->forward, err));
     if (backward != NULL && pnb__back_fits(&job.run, both->backward))
         PNB_TRY(add_back(&job, both, &back, backward, err));
-    PNB_TRY(run_passes(&job, err));
+    PNB_TRY(pnb__ranks_share_init(&share, both->ranks, both->forward->n_queries, err));
+    PNB_TRY(run_passes(&job, share.begin, share.end, err));
+    PNB_TRY(pnb__ranks_merge(&share, forward, err));
     if (job.back != NULL)
-        pnb__back_finish(&back);
+        status = pnb__back_finish(&back, both->ranks, err);
 done:
+    pnb__ranks_share_reset(&share);
     pnb__back_reset(&back);
     free_job(&job);
     pnb__exact_reset(&scan);
@@ -444,7 +451,9 @@ pnb_status pnb__ranks_both(const pnb_ctx *ctx, const pnb__both *both, pnb_ranks 
     mirrored.reverse = !mirrored.reverse;
     PNB_TRY(compute(ctx, both, NULL, forward, backward, err));
     if (backward->best_rank == NULL)
-        status = pnb_ranks_compute(ctx, both->b, both->a, both->backward, &mirrored, backward, err);
+        status = compute(
+            ctx, &(pnb__both){both->b, both->a, both->backward, NULL, &mirrored, both->ranks}, NULL,
+            backward, NULL, err);
 done:
     if (status != PNB_OK) {
         pnb_ranks_reset(forward);

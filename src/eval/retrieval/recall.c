@@ -85,7 +85,7 @@ pnb_status pnb_retrieval_compute(const pnb_ctx *ctx, const pnb_retrieval_job *jo
     PNB_TRY(check_cutoffs(k, r.n_k, err));
     memcpy(r.k, k, r.n_k * sizeof *k);
     PNB_TRY(pnb_truth_transpose(&transposed, job->truth, err));
-    const pnb__both both = {job->a, job->b, job->truth, transposed, job->opts};
+    const pnb__both both = {job->a, job->b, job->truth, transposed, job->opts, job->ranks};
     PNB_TRY(pnb__ranks_both(ctx, &both, &forward, &backward, err));
     PNB_TRY(pnb_direction_summarise(&forward, r.k, r.n_k, &r.forward, err));
     PNB_TRY(pnb_direction_summarise(&backward, r.k, r.n_k, &r.backward, err));

@@ -45,3 +45,11 @@ void pnb__lines_reset(pnb__lines *l)
     pnb__free(l->line);
     *l = (pnb__lines){0};
 }
+
+pnb_status pnb__stream_read(FILE *in, const char *name, pnb__buf *out, pnb_error *err)
+{
+    char block[4096];
+    for (size_t n; (n = fread(block, 1, sizeof block, in)) > 0;)
+        pnb__buf_append(out, block, n);
+    return ferror(in) ? pnb__fail_errno(err, "cannot read", name) : pnb__buf_check(out, err);
+}

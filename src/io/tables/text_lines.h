@@ -14,4 +14,7 @@ typedef struct pnb__lines {
 pnb_status pnb__lines_load(pnb__lines *out, const char *path, pnb_error *err);
 void pnb__lines_reset(pnb__lines *l);
 
+/* What is left of a stream, behind what is in `out`; `name` is for messages.  Errors  IO, NOMEM */
+pnb_status pnb__stream_read(FILE *in, const char *name, pnb__buf *out, pnb_error *err);
+
 #endif

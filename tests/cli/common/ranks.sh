@@ -1,11 +1,12 @@
 #!/bin/bash
-# Several processes of the program, for the tests of training by ranks; behind lib.sh.
+# Several processes of the program, for the tests of work by ranks; behind lib.sh.
 
 # ranks N ARGS...: N processes as torchrun starts them; leaves out, err and status, the first that
-# is not 0. Rank r runs with what stands in rank_args[r] behind ARGS.
+# is not 0. Rank r runs with what stands in rank_args[r] behind ARGS; rank 0 reads ranks_in.
 rank_args=()
+ranks_in=/dev/null
 ranks() {
-    local n=$1 port=$((20000 + RANDOM % 12000)) r pids=() one
+    local n=$1 port=$((20000 + RANDOM % 12000)) r pids=() one in=$ranks_in
     shift
     printf '%s\t' "$@" >>"$work/.calls"
     echo >>"$work/.calls"
@@ -14,8 +15,9 @@ ranks() {
     for ((r = 0; r < n; r++)); do
         # shellcheck disable=SC2086  # several words are wanted
         RANK=$r WORLD_SIZE=$n LOCAL_WORLD_SIZE=$n MASTER_ADDR=127.0.0.1 MASTER_PORT=$port \
-            "$PENUMBRA" "$@" ${rank_args[r]:-} >>out 2>>err </dev/null &
+            "$PENUMBRA" "$@" ${rank_args[r]:-} >>out 2>>err <"$in" &
         pids[r]=$!
+        in=/dev/null
     done
     echo "${pids[*]}" >pids
     status=0

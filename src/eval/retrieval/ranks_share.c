@@ -1,0 +1,42 @@
+/* Queries shared out to ranks: whose are whose, and the figures of all of them on each.
+ *
+ * A query's figures depend on itself and the gallery alone, so that they are those of one process
+ * whoever computes them. */
+#include "eval/retrieval/ranks.h"
+#include "peers/peers.h"
+
+pnb_status pnb__ranks_share_init(pnb__ranks_share *s, pnb_peers *ranks, size_t n, pnb_error *err)
+{
+    size_t count = pnb_peers_count(ranks), rank = pnb_peers_rank(ranks);
+    *s = (pnb__ranks_share){.ranks = ranks};
+    if (PNB_ALLOC(s->at, count + 1, err) != PNB_OK)
+        return PNB_NOMEM;
+    for (size_t p = 0; p <= count; p++)
+        s->at[p] = n / count * p + n % count * p / count;
+    s->begin = s->at[rank];
+    s->end = s->at[rank + 1];
+    return PNB_OK;
+}
+
+void pnb__ranks_share_reset(pnb__ranks_share *s)
+{
+    pnb__free(s->at);
+    *s = (pnb__ranks_share){0};
+}
+
+pnb_status pnb__ranks_merge(const pnb__ranks_share *s, pnb_ranks *out, pnb_error *err)
+{
+    void *const arrays[] = {out->best_rank, out->top1, out->top1_score, out->r_precision,
+                            out->map_at_r};
+    size_t *from = NULL, count = pnb_peers_count(s->ranks);
+    _Static_assert(sizeof(int64_t) == sizeof(double), "all arrays have values of one size");
+    if (s->ranks == NULL)
+        return PNB_OK;
+    pnb_status status = PNB_ALLOC(from, count + 1, err);
+    for (size_t p = 0; p <= count && status == PNB_OK; p++)
+        from[p] = s->at[p] * sizeof(double);
+    for (size_t i = 0; i < PNB_COUNT(arrays) && status == PNB_OK; i++)
+        status = pnb__peers_gather(s->ranks, arrays[i], from, err);
+    pnb__free(from);
+    return status;
+}
