@@ -290,7 +290,8 @@ want 1 eval compare --images i.safetensors v.safetensors --texts t.safetensors v
 want 2 eval compare --images i.safetensors i2.safetensors --texts t.safetensors --truth $truth
 
 # compare and report take what eval retrieval takes; that report gives the same is report.sh's
-options() { "$PENUMBRA" "$@" --help | grep -oE '^ +(-., )?--[a-z-]+' | grep -oE -- '--[a-z-]+' | sort; }
+options() { "$PENUMBRA" "$@" --help | grep -oE '^ +(-., )?--[a-z-]+' | grep -oE -- '--[a-z-]+' |
+    grep -vx -- --rank-timeout | sort; } # the others work in one process
 for command in "eval compare" report; do
     # shellcheck disable=SC2086
     check "$command takes every option of eval retrieval" \

@@ -120,7 +120,7 @@ static void where_one_pass_does_not_do(void **state)
         assert_ok(pnb_truth_create_labels(&truth, la, A, lb, B, err));
         assert_ok(pnb_truth_transpose(&back, truth, err));
         pnb_search_opts o = pnb_search_opts_default();
-        const pnb__both both = {&a.view, &b.view, truth, back, &o};
+        const pnb__both both = {&a.view, &b.view, truth, back, &o, NULL};
         assert_ok(pnb__ranks_both(NULL, &both, &ranks[0], &ranks[1], err));
         assert_ok(pnb_measure_block(o.measure, &a.view, &b.view, NULL, value, err));
         for (size_t i = 0; i < A; i++)

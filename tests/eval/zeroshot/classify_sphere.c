@@ -61,7 +61,7 @@ static void both_directions(void **state)
     }
     assert_ok(pnb_truth_create_pairs(&truth, N, M, pairs, M, err));
     assert_ok(pnb_truth_transpose(&back, truth, err));
-    const pnb_retrieval_job job = {&images.rows, &texts.rows, truth, &o, NULL, 0};
+    const pnb_retrieval_job job = {&images.rows, &texts.rows, truth, &o, NULL, 0, NULL};
     assert_ok(pnb_retrieval_compute(NULL, &job, &figures, &forward, &backward, err));
     assert_ok(pnb_measure_block(o.measure, &images.rows, &texts.rows, NULL, score, err));
     assert_ok(pnb_ranks_from_scores(score, truth, &want, err));
