@@ -26,6 +26,13 @@ done
 want_ranks 0 2 "${common[@]}" "${few[@]}" --name local --local-loss --rank-timeout 100
 check "--local-loss is accepted" near_runs logs/one logs/local 1e-6 1e-5
 
+# LoRA: gradients of factors, too
+lora=("${common[@]/tiny/logs/one/checkpoints/latest}" --lora-rank 2 "${few[@]}")
+lora=("${lora[@]/--override/--seed}") && lora=("${lora[@]/#\{*/3}") # its sizes are the model's
+want 0 "${lora[@]}" --name lora1
+want_ranks 0 3 "${lora[@]}" --name lora3
+check "LoRA by three ranks" diff -rq logs/lora{1,3}/checkpoints/latest/
+
 # what works in one process says so, once, and what it would have read alone it reads
 export RANK=1 WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=29555
 alone=(init --config tiny --override "$small_config" --tokenizer tok.json --out ranked)
