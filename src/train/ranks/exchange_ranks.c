@@ -159,6 +159,8 @@ static pnb_status open_bucket(meeting *m, size_t n, pnb_error *err)
     return PNB_GROW(b->sums, b->capacity, b->n + n, err);
 }
 
+/* Slots one behind the other; a bucket is full where the next gradient begins, so a large one fills
+ * a bucket alone and small ones share one: a trade costs its delay whatever it carries. */
 static pnb_status place_slots(meeting *m, pnb_error *err)
 {
     pnb_status status = PNB_OK;
@@ -177,6 +179,8 @@ static pnb_status place_slots(meeting *m, pnb_error *err)
     return status;
 }
 
+/* Callers go through their gradients in one order or another, which the hint follows: a search
+ * through all is for the first of them. */
 static slot *find_slot(meeting *m, const void *data)
 {
     for (size_t i = 0; i < m->n_slots; i++) {
@@ -235,6 +239,7 @@ typedef struct piece {
     bool is_double, is_first;
 } piece;
 
+/* The first number takes the place of what an earlier step left. A float is a double exactly. */
 static void add_range(void *user, size_t begin, size_t end, int thread)
 {
     const piece *p = user;
@@ -253,6 +258,7 @@ static void add_range(void *user, size_t begin, size_t end, int thread)
             sums[i] += (double)narrow[i];
 }
 
+/* The one rounding to a float that a sum goes through. */
 static void round_range(void *user, size_t begin, size_t end, int thread)
 {
     const piece *p = user;
@@ -299,6 +305,7 @@ static pnb_status write_slot(meeting *m, const pnb__kernels *k, const slot *s, p
     return status;
 }
 
+/* Of a gradient whose sum has begun nothing more is taken: it would be lost to the other ranks. */
 static pnb_status add(void *self, const pnb__kernels *k, const pnb__flat *buffers, size_t n,
                       pnb_error *err)
 {
@@ -312,6 +319,7 @@ static pnb_status add(void *self, const pnb__kernels *k, const pnb__flat *buffer
     return status;
 }
 
+/* Nothing is added to it any more in this step. */
 static void end_slot(meeting *m, slot *s)
 {
     s->is_begun = true;
@@ -413,6 +421,7 @@ void pnb__exchange_free(pnb__exchange *x)
     pnb__free(m);
 }
 
+/* What only several processes have: a place among them, and the thread. */
 static pnb_status start(meeting *m, pnb_error *err)
 {
     m->exchange.rank = pnb_peers_rank(m->ranks);
