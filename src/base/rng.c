@@ -80,16 +80,65 @@ uint64_t pnb__rng_below(pnb__rng *r, uint64_t n)
     return x % n;
 }
 
+static double uniform_of(uint64_t bits)
+{
+    return (double)(bits >> 11) * 0x1p-53;
+}
+
+static double normal_of(uint64_t first, uint64_t second)
+{
+    double u = 1.0 - uniform_of(first); /* (0, 1]: the logarithm stays finite */
+    return sqrt(-2.0 * log(u)) * cos(TWO_PI * uniform_of(second));
+}
+
 double pnb__rng_uniform(pnb__rng *r)
 {
-    return (double)(pnb__rng_u64(r) >> 11) * 0x1p-53;
+    return uniform_of(pnb__rng_u64(r));
 }
 
 double pnb__rng_normal(pnb__rng *r)
 {
-    double u = 1.0 - pnb__rng_uniform(r); /* (0, 1]: the logarithm stays finite */
-    double v = pnb__rng_uniform(r);
-    return sqrt(-2.0 * log(u)) * cos(TWO_PI * v);
+    uint64_t first = pnb__rng_u64(r);
+    return normal_of(first, pnb__rng_u64(r));
+}
+
+#define LANES 64 /* blocks made together: their words stay in the first cache */
+
+/* Blocks first .. first + LANES of a stream, word by word: the rounds are those of pnb__rng_block,
+ * side by side. */
+static void fill_blocks(const pnb__rng *r, uint64_t first, uint32_t c[4][LANES])
+{
+    uint32_t k0 = low(r->seed), k1 = high(r->seed);
+    for (uint64_t i = 0; i < LANES; i++) {
+        c[0][i] = low(first + i);
+        c[1][i] = high(first + i);
+        c[2][i] = low(r->stream);
+        c[3][i] = high(r->stream);
+    }
+    for (int round = 0; round < N_ROUNDS; round++) {
+#pragma omp simd
+        for (size_t i = 0; i < LANES; i++) {
+            uint64_t p0 = (uint64_t)MULTIPLIER_0 * c[0][i], p1 = (uint64_t)MULTIPLIER_1 * c[2][i];
+            c[0][i] = high(p1) ^ c[1][i] ^ k0;
+            c[1][i] = low(p1);
+            c[2][i] = high(p0) ^ c[3][i] ^ k1;
+            c[3][i] = low(p0);
+        }
+        k0 += WEYL_0;
+        k1 += WEYL_1;
+    }
+}
+
+void pnb__rng_normals(const pnb__rng *r, size_t n, double *out)
+{
+    uint32_t c[4][LANES];
+    for (size_t begin = 0; begin < n; begin += LANES) {
+        size_t here = PNB_MIN(n - begin, (size_t)LANES);
+        fill_blocks(r, r->counter / 4 + begin, c);
+        for (size_t i = 0; i < here; i++)
+            out[begin + i] =
+                normal_of((uint64_t)c[0][i] << 32 | c[1][i], (uint64_t)c[2][i] << 32 | c[3][i]);
+    }
 }
 
 void pnb__rng_shuffle(pnb__rng *r, uint32_t *items, size_t n)

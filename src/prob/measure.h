@@ -89,6 +89,9 @@ double pnb__draw_at(const pnb__draw *draw, size_t d);
 /* All of it into out (dim): the same values, normals made once. */
 void pnb__draw_fill(const pnb_rows *rows, size_t row, size_t j, unsigned side, uint64_t seed,
                     double *out);
+/* Samples 0 .. n-1 of a row into out (n, dim). */
+void pnb__draw_fill_all(const pnb_rows *rows, size_t row, size_t n, unsigned side, uint64_t seed,
+                        double *out);
 /* 1 - t of a draw, t the cosine to the mean; NaN for a concentration outside [0, inf). */
 double pnb__vmf_deficit(pnb__rng *rng, size_t dim, double kappa);
 double pnb__power_spherical_deficit(pnb__rng *rng, size_t dim, double kappa);

@@ -144,9 +144,8 @@ static void unpack_var_and_inverse(pnb__tile *tile, size_t i, const source *s)
  * do not depend on its partner */
 static void unpack_samples(pnb__tile *tile, size_t i, const source *s)
 {
-    size_t n = s->opts->n_samples, dim = tile->dim;
-    for (size_t j = 0; j < n; j++)
-        pnb__draw_fill(s->rows, s->row, j, s->side, s->opts->seed, tile->aux + (i * n + j) * dim);
+    size_t n = s->opts->n_samples;
+    pnb__draw_fill_all(s->rows, s->row, n, s->side, s->opts->seed, tile->aux + i * n * tile->dim);
 }
 
 /* Unit vectors (D), concentrations and log normalisers; the normaliser, a Bessel function, is the

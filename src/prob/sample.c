@@ -176,20 +176,77 @@ double pnb__draw_at(const pnb__draw *z, size_t d)
     return rows->mean[at] + exp(0.5 * (double)rows->log_var[at]) * normal_at(z, d);
 }
 
+/* The normals of sample j, of all dimensions. */
+static void fill_normals(const pnb__draw *z, double *out)
+{
+    const pnb__rng rng = {.seed = z->seed,
+                          .stream = z->stream,
+                          .counter = WORDS_PER_NORMAL * (uint64_t)(z->j * z->rows->dim)};
+    pnb__rng_normals(&rng, z->rows->dim, out);
+}
+
+static bool is_gaussian(const pnb_rows *rows)
+{
+    return rows->kappa == NULL && rows->beta == NULL && rows->log_var != NULL;
+}
+
+/* std may be out: the normals that take its place are made in pieces. */
+static void fill_gaussian(const pnb__draw *z, const double *std, double *out)
+{
+    enum { PIECE = 64 };
+    const float *mean = z->rows->mean + z->row * z->rows->dim;
+    double normal[PIECE];
+    for (size_t d = 0; d < z->rows->dim; d += PIECE) {
+        size_t n = PNB_MIN(z->rows->dim - d, (size_t)PIECE);
+        const pnb__rng rng = {.seed = z->seed,
+                              .stream = z->stream,
+                              .counter = WORDS_PER_NORMAL * (uint64_t)(z->j * z->rows->dim + d)};
+        pnb__rng_normals(&rng, n, normal);
+        for (size_t i = 0; i < n; i++)
+            out[d + i] = mean[d + i] + std[d + i] * normal[i];
+    }
+}
+
+static void fill_std(const pnb_rows *rows, size_t row, double *std)
+{
+    for (size_t d = 0; d < rows->dim; d++)
+        std[d] = exp(0.5 * (double)rows->log_var[row * rows->dim + d]);
+}
+
 void pnb__draw_fill(const pnb_rows *rows, size_t row, size_t j, unsigned side, uint64_t seed,
                     double *out)
 {
     pnb__draw z = start(rows, row, j, side, seed);
+    if (is_gaussian(rows)) {
+        fill_std(rows, row, out);
+        fill_gaussian(&z, out, out);
+        return;
+    }
     if (rows->kappa == NULL) {
         for (size_t d = 0; d < rows->dim; d++)
             out[d] = pnb__draw_at(&z, d);
         return;
     }
-    for (size_t d = 0; d < rows->dim; d++)
-        out[d] = normal_at(&z, d);
+    fill_normals(&z, out);
     init_sphere(&z, out);
     for (size_t d = 0; d < rows->dim; d++)
         out[d] = sphere_at(&z, out[d], d);
+}
+
+void pnb__draw_fill_all(const pnb_rows *rows, size_t row, size_t n, unsigned side, uint64_t seed,
+                        double *out)
+{
+    if (!is_gaussian(rows) || n == 0) {
+        for (size_t j = 0; j < n; j++)
+            pnb__draw_fill(rows, row, j, side, seed, out + j * rows->dim);
+        return;
+    }
+    double *std = out + (n - 1) * rows->dim; /* read by the others before it is the last sample */
+    fill_std(rows, row, std);
+    for (size_t j = 0; j < n; j++) {
+        pnb__draw z = start(rows, row, j, side, seed);
+        fill_gaussian(&z, std, out + j * rows->dim);
+    }
 }
 
 /* ---- rows ---- */
@@ -231,13 +288,14 @@ pnb_status pnb_sample_rows(const pnb_rows *rows, const pnb_sample_opts *opts, do
                          pnb_rows_family(rows), rows->dim);
     if (o.side > 1)
         return pnb__fail(err, PNB_ARG, "side %u of a sample; it is 0 or 1", o.side);
-    for (size_t i = 0; i < rows->n; i++)
+    for (size_t i = 0; i < rows->n; i++) {
+        double *z = out + i * o.n_samples * rows->dim;
+        pnb__draw_fill_all(rows, i, o.n_samples, o.side, o.seed, z);
         for (size_t j = 0; j < o.n_samples; j++) {
-            double *z = out + (i * o.n_samples + j) * rows->dim;
-            pnb__draw_fill(rows, i, j, o.side, o.seed, z);
-            pnb_status status = check_sample(rows, i, j, z, err);
+            pnb_status status = check_sample(rows, i, j, z + j * rows->dim, err);
             if (status != PNB_OK)
                 return status;
         }
+    }
     return PNB_OK;
 }

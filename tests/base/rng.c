@@ -114,6 +114,25 @@ static void normal_moments(void **state)
     assert_true(fabs(sum[4] - 3) < 5 * sqrt(96.0 / N_DRAWS));
 }
 
+/* More than are made at once, the counter's upper half in use, and the generator left where it was.
+ */
+static void normals_at_once(void **state)
+{
+    (void)state;
+    const uint64_t counters[] = {0, 4 * 77, ((uint64_t)1 << 34) - 4 * 3};
+    double out[201];
+    for (size_t c = 0; c < 3; c++)
+        for (size_t n = 0; n <= 201; n += 67) {
+            pnb__rng r;
+            pnb__rng_init(&r, 0x123456789abcULL, 0x9876543210ULL);
+            r.counter = counters[c];
+            pnb__rng_normals(&r, n, out);
+            assert_int_equal(r.counter, counters[c]);
+            for (size_t i = 0; i < n; i++)
+                assert_true(out[i] == pnb__rng_normal(&r));
+        }
+}
+
 static void below_is_even(void **state)
 {
     (void)state;
@@ -205,11 +224,17 @@ static void hash_depends_on_every_byte(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(known_answers),           cmocka_unit_test(words_come_from_the_blocks),
-        cmocka_unit_test(three_numbers_resume_it), cmocka_unit_test(streams_and_seeds_differ),
-        cmocka_unit_test(uniform_moments),         cmocka_unit_test(normal_moments),
-        cmocka_unit_test(below_is_even),           cmocka_unit_test(shuffle_permutes),
-        cmocka_unit_test(shuffle_is_fair),         cmocka_unit_test(hash_depends_on_every_byte),
+        cmocka_unit_test(known_answers),
+        cmocka_unit_test(words_come_from_the_blocks),
+        cmocka_unit_test(three_numbers_resume_it),
+        cmocka_unit_test(streams_and_seeds_differ),
+        cmocka_unit_test(uniform_moments),
+        cmocka_unit_test(normal_moments),
+        cmocka_unit_test(normals_at_once),
+        cmocka_unit_test(below_is_even),
+        cmocka_unit_test(shuffle_permutes),
+        cmocka_unit_test(shuffle_is_fair),
+        cmocka_unit_test(hash_depends_on_every_byte),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -310,6 +310,9 @@ static void samples_are_functions(void **state)
             assert_true(last.beta == beta + (R - 1) * D && last.inv_alpha[0] == inv_alpha[D * 2]);
         for (size_t i = 0; i < R; i++)
             for (size_t j = 0; j < J; j++) {
+                double whole[D];
+                pnb__draw_fill(&rows[f], i, j, 1, 8, whole);
+                assert_memory_equal(whole, one + (i * J + j) * D, sizeof whole);
                 pnb__draw z = pnb__draw_init(&rows[f], i, j, 1, 8);
                 for (size_t d = 0; d < D; d++)
                     assert_true(pnb__draw_at(&z, d) == one[(i * J + j) * D + d]);

@@ -100,9 +100,9 @@ static void draw_rows(void *user, size_t begin, size_t end, int thread)
     (void)thread;
     const draw_job *job = user;
     const pnb_rows *rows = &job->side->rows;
-    for (size_t i = begin * job->n_samples; i < end * job->n_samples; i++)
-        pnb__draw_fill(rows, i / job->n_samples, i % job->n_samples, job->which, job->seed,
-                       job->side->samples + i * rows->dim);
+    for (size_t i = begin; i < end; i++)
+        pnb__draw_fill_all(rows, i, job->n_samples, job->which, job->seed,
+                           job->side->samples + i * job->n_samples * rows->dim);
 }
 
 /* A sample costs as much to draw as to compare with some others: they are kept if they may. */
