@@ -250,6 +250,59 @@ typedef struct pnb__halve_args {
     double *off;
 } pnb__halve_args;
 
+/* Inner products of a few rows with a few, both in bfloat16 and lying as they are:
+ * c[i][j] = a_i . b_j, each right to 2 k 2^-24 |a_i| |b_j|, k even. */
+typedef struct pnb__bf16_dots_args {
+    size_t m, n, k, lda, ldb, ldc;
+    const uint16_t *a, *b;
+    float *c;
+} pnb__bf16_dots_args;
+
+/* c[i][j] = sum of a_i b_j over 4 groups bytes, a without a sign and b with one: exact. a lies in
+ * tiles of 14 rows, b in panels of 32: byte d of row i stands at
+ * ((i/14 groups + d/4) 14 + i%14) 4 + d%4, of b with 32 in place of 14. groups <= 16 384. */
+#define PNB__I8_TILE 14
+#define PNB__I8_PANEL 32
+typedef struct pnb__i8_args {
+    size_t m, n_panels, groups, ldc;
+    const unsigned char *a;
+    const signed char *b;
+    int32_t *c;
+} pnb__i8_args;
+
+/* Rows rounded to bytes with a sign, x ~ scale q: row i of x at to + i ld_to, zeros from `width` up
+ * to ld_to; sum of its q. off[i] is no less than the length of what rounding took from it, and no
+ * more than 1.01 of it and sqrt(width) (2^-15 scale + 2^-74); a row of numbers below 1e-30 is zeros
+ * with a scale of 0. */
+typedef struct pnb__byte_rows_args {
+    size_t rows, width, ld, ld_to;
+    const void *x;
+    signed char *to;
+    float *scale; /* floats in every table */
+    double *off;
+    int32_t *sum;
+} pnb__byte_rows_args;
+
+/* What rounding to bytes leaves of the samples of a side: row x is x' = scale q. */
+typedef struct pnb__sample_side {
+    const float *scale, *square, *length, *off; /* |x|^2; length and off: see below */
+    const int32_t *sum;                         /* 128 times the sum of q: side 2 */
+} pnb__sample_side;
+/* Bounds on the values of sample_pairs from products p = sum (q1 + 128) q2 of such rows, placed as
+ * there: no pair of samples is nearer than d2 = square1 + square2 - 2 scale1 scale2 (p - sum2) -
+ * off1 length2 - length1 off2 less what floats round, for off = 2 |x - x'| of both, length1 = |x'|
+ * and length2 = |y|.
+ *   is_match:  value[i][q] >= mean_ab s(b - a sqrt(d2 + 1e-6)), a >= 0
+ *   otherwise: value[i][q] <= mean_ab sqrt(d2) */
+typedef struct pnb__sample_nearest_args {
+    size_t n1, n2, n_samples, ld_product, ld_sample, ld;
+    bool is_match;
+    double a, b;
+    const int32_t *products;
+    pnb__sample_side one, two; /* [n1 J], [J][ld_sample] */
+    void *value;               /* (n1, n2) rows ld apart */
+} pnb__sample_nearest_args;
+
 /* Samples of n1 rows against those of n2 others, from products: row i J + a of them is sample a of
  * row i, column b ld_sample + q sample b of row q. With d2 = square1 + square2 - 2 product:
  *   is_match:  value[i][q] = mean_ab s(b - a sqrt(d2 + 1e-6))
@@ -413,7 +466,9 @@ typedef struct pnb__kernels {
     int i8_levels;          /* the most that gemm_i8 is fast with */
     int bf16_parts;         /* the most that gemm_bf16 takes: 1, or 3 */
     bool parts_gain;        /* and several are faster than gemm, which is as exact */
-    void (*products_bf16)(const pnb__bf16_args *a); /* NULL where floats are as fast */
+    void (*products_bf16)(const pnb__bf16_args *a);  /* NULL where floats are as fast */
+    void (*dots_bf16)(const pnb__bf16_dots_args *a); /* with products_bf16 */
+    void (*products_i8)(const pnb__i8_args *a);      /* NULL where it is not twice as fast */
     pnb__host_kernels host;
 #define PNB__KERNEL(column, returns, name, parameters, names) returns(*name) parameters;
 #include "kernels/kernels.def"

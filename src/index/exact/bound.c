@@ -208,6 +208,8 @@ pnb_status pnb__bound_work_init(pnb__bound_work *work, const pnb__exact_run *run
     pnb_status status = pnb__exact_work_init(&work->scan, run, err);
     if (status == PNB_OK && pnb__half_takes(run, run->queries.rows.n, width_of(run)))
         status = pnb__half_items_init(&work->half, ITEMS_PRODUCT, width_of(run), err);
+    if (status == PNB_OK && is_sampled)
+        status = pnb__sample_work_init(&work->samples, run, err);
     if (status != PNB_OK)
         pnb__bound_work_reset(work);
     return status;
@@ -217,6 +219,7 @@ void pnb__bound_work_reset(pnb__bound_work *work)
 {
     pnb__exact_work_reset(&work->scan);
     pnb__half_items_reset(&work->half);
+    pnb__sample_work_reset(&work->samples);
     pnb__free_aligned(work->memory);
     *work = (pnb__bound_work){0};
 }
@@ -438,20 +441,27 @@ static pnb_status score_samples(const pnb__bound *pass, pnb__bound_work *work, p
                                 pnb_error *err)
 {
     bool is_distance = !pnb_measure_is_similarity(pass->run->scan->measure);
-    const size_t queries[2] = {v->query, v->query + v->n_queries};
-    const size_t items[2] = {v->item, v->item + v->n_items};
+    const pnb__sample_block block = {.queries = {v->query, v->query + v->n_queries},
+                                     .items = {v->item, v->item + v->n_items},
+                                     .may_leave_out = work->may_leave_out};
+    bool is_limit;
+    pnb_status status = pnb__sample_score(&pass->samples, &work->samples, &block, &is_limit, err);
+    if (status != PNB_OK)
+        return status;
     for (size_t i = 0; i < v->n_items; i++) {
         work->mul[i] = is_distance ? -1.0f : 1.0f;
         work->upper[i] = 0.0f;
         work->slack[i] = 0.0;
     }
     v->value = work->samples.value;
-    v->spread = work->samples.spread;
+    v->spread = is_limit ? NULL : work->samples.spread;
     v->mul = work->mul;
     v->upper = work->upper;
     v->slack = work->slack;
     v->spread_bound = 1.0;
-    return pnb__sample_score(&pass->samples, &work->samples, queries, items, err);
+    v->within = is_limit ? pass : NULL;
+    v->work = work;
+    return PNB_OK;
 }
 
 pnb_status pnb__bound_score(const pnb__bound *pass, pnb__bound_work *work, size_t strip,

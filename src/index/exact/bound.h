@@ -34,6 +34,7 @@ typedef struct pnb__bound_work {
     float *value, *spread, *item_rows, *mul, *upper;
     pnb__sample_work samples;
     pnb__half_items half;
+    bool may_leave_out; /* of samples, the next block: pairs below the limits; see is_limit */
     void *memory;
 } pnb__bound_work;
 pnb_status pnb__bound_work_init(pnb__bound_work *work, const pnb__exact_run *run, pnb_error *err);
@@ -42,7 +43,9 @@ void pnb__bound_work_reset(pnb__bound_work *work);
 /* Scores of a block without the query's own term t: the score of query j and item i lies within
  *   [v - 2 slack - margin, v + margin] + t,  v = value[i][j] mul[i] + upper[i] + s spread[i][j]
  *   slack = slack[i] + s spread[i][j],  s = spread_bound
- * or, where exact is not NULL, is exact[j][i]. Queries are numbered within the set. */
+ * or, where exact is not NULL, is exact[j][i], or, where `within` is not NULL, is at most v + t:
+ * values_above asks `within` for both bounds of what it takes. Queries are numbered within the set.
+ */
 typedef struct pnb__values {
     size_t query, n_queries, item, n_items;
     size_t ld;
@@ -50,6 +53,8 @@ typedef struct pnb__values {
     const float *value, *mul, *upper, *spread;
     const double *slack;
     double spread_bound;
+    const struct pnb__bound *within;
+    pnb__bound_work *work; /* of within */
 } pnb__values;
 
 /* Fills the block of items item .. item+n_items (at most pass->n_items) and of the strip's queries.

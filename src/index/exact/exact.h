@@ -67,6 +67,7 @@ typedef struct pnb__exact_run {
     pnb__exact_side queries;
     pnb__exact_way way;
     bool bounds_by_halves; /* where that gains: set after pnb__exact_run_init */
+    bool bounds_by_bytes;  /* the same of samples, for those who only look above a limit */
     double weight;         /* sphere: 1/2 where both sides have concentrations, else 1 */
     pnb_ctx inner;         /* one thread: the blocks are the parallel unit */
     pnb__kernels kernels;

@@ -12,12 +12,15 @@
 
 #include <math.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "index/exact/bound.h"
+#include "index/heap.h"
 #include "index/hits.h"
 
 #define CHUNK_ITEMS 1024 /* least items of a part of the gallery */
+#define FEWEST_A_HIT 64  /* items, so that likely ones are worth a look */
 #define LIST_BYTES ((size_t)128 << 20)
 
 typedef struct candidate {
@@ -39,6 +42,7 @@ typedef struct search_job {
     size_t *failed_at;         /* [thread] the block of the error, counted through the groups */
     const unsigned char *only; /* [row] 0: never a hit; NULL: all may be */
     pnb_hits *out;
+    pnb_hits likely; /* k items of each query from whose scores the limits begin; may be empty */
 } search_job;
 
 /* One part's view of the job while it walks its items. */
@@ -67,13 +71,22 @@ static size_t prune(candidate *list, size_t n, size_t k, double *low, double *kt
     return kept;
 }
 
+/* In f64: a score that the limits began with is known already. */
+static double exact_score(const search_job *job, pnb__exact_work *work, size_t query, int64_t item)
+{
+    size_t begin = query * job->likely.k;
+    for (size_t h = begin; h < begin + job->likely.k; h++)
+        if (job->likely.index[h] == item)
+            return job->likely.score[h];
+    return pnb__exact_pair(&job->run, work, query, (size_t)item);
+}
+
 static void make_exact(search_job *job, pnb__exact_work *work, size_t query, candidate *list,
                        size_t n)
 {
     for (size_t i = 0; i < n; i++)
         if (list[i].low < list[i].high)
-            list[i].low = list[i].high =
-                pnb__exact_pair(&job->run, work, query, (size_t)list[i].index);
+            list[i].low = list[i].high = exact_score(job, work, query, list[i].index);
 }
 
 static void sort_exact(candidate *list, size_t n, pnb__hit *hit)
@@ -101,7 +114,7 @@ static void make_room(part *p, size_t query, size_t slot)
         kth = list[n - 1].low;
     }
     job->n[slot] = n;
-    job->limit[slot] = pnb__bound_limit(&job->run, query, kth);
+    job->limit[slot] = fmaxf(job->limit[slot], pnb__bound_limit(&job->run, query, kth));
 }
 
 static pnb_status take_candidate(void *user, const pnb__bounds *pair)
@@ -119,7 +132,66 @@ static pnb_status take_candidate(void *user, const pnb__bounds *pair)
     return PNB_OK;
 }
 
+/* ---- limits to begin with ---- */
+
+/* Items that are likely to be near: by their means alone, of which there is one a row and not one
+ * for each sample. Their scores, exact, are limits from the first block on; without them lists
+ * would fill with pairs of no worth. */
+static pnb_status find_likely(search_job *job, const pnb__among *among, pnb_error *err)
+{
+    const pnb_gaussians *q = among->queries, *x = &job->run.scan->gallery.rows;
+    const pnb_gaussians queries = {.n = q->n, .dim = q->dim, .mean = q->mean};
+    const pnb_gaussians gallery = {.n = x->n, .dim = x->dim, .mean = x->mean};
+    const pnb__among points = {.queries = &queries, .k = among->k, .only = among->only};
+    pnb_search_opts opts = pnb_search_opts_default();
+    pnb__exact scan = {0};
+    pnb_status status;
+    if (!pnb__sample_bytes_take(&job->run) || x->n / FEWEST_A_HIT < among->k)
+        return PNB_OK;
+    opts.measure = PNB_MEASURE_CSD;
+    PNB_TRY(pnb__exact_init(&scan, job->ctx, &gallery, &opts, err));
+    status = pnb__exact_nearest(&scan, job->ctx, &points, &job->likely, err);
+done:
+    pnb__exact_reset(&scan);
+    return status;
+}
+
+static void set_limits(void *user, size_t begin, size_t end, int thread)
+{
+    search_job *job = user;
+    size_t k = job->likely.k;
+    pnb__exact_work work = {0};
+    pnb_status status = pnb__exact_work_init(&work, &job->run, &job->error[thread]);
+    for (size_t i = begin; i < end && status == PNB_OK; i++) {
+        size_t query = job->pass.first + i;
+        double least = (double)INFINITY;
+        for (size_t h = query * k; h < (query + 1) * k; h++) {
+            int64_t item = job->likely.index[h];
+            double score = -(double)INFINITY; /* fewer than k may be hits */
+            if (item >= 0)
+                score = pnb__exact_pair(&job->run, &work, query, (size_t)item);
+            job->likely.score[h] = score;
+            least = fmin(least, score);
+        }
+        for (size_t c = 0; c < job->n_chunks && least > -(double)INFINITY; c++)
+            job->limit[c * job->most + i] = pnb__bound_limit(&job->run, query, least);
+    }
+    pnb__exact_work_reset(&work);
+}
+
 /* ---- walking the gallery ---- */
+
+/* Before lists have been full once every pair is taken. */
+static bool has_limits(const part *p, size_t strip)
+{
+    const pnb__bound *pass = &p->job->pass;
+    const float *limit = p->job->limit + p->chunk * p->job->most;
+    size_t begin = strip * pass->strip, end = PNB_MIN(begin + pass->strip, pass->n);
+    bool has = true;
+    for (size_t q = begin; q < end; q++)
+        has = has && limit[q] > -INFINITY;
+    return has;
+}
 
 static pnb_status walk_block(part *p, size_t block, const size_t strips[2], pnb_error *err)
 {
@@ -129,6 +201,7 @@ static pnb_status walk_block(part *p, size_t block, const size_t strips[2], pnb_
     const size_t items[2] = {block * step, PNB_MIN((block + 1) * step, n_items)};
     for (size_t s = strips[0]; s < strips[1] && status == PNB_OK; s++) {
         pnb__values values;
+        p->work.may_leave_out = has_limits(p, s);
         status = pnb__bound_score(&job->pass, &p->work, s, items, &values, err);
         if (status != PNB_OK)
             break;
@@ -195,6 +268,28 @@ done:
 
 /* ---- results ---- */
 
+static int by_high(const void *a, const void *b)
+{
+    double x = ((const candidate *)a)->high, y = ((const candidate *)b)->high;
+    return (x < y) - (x > y);
+}
+
+/* Scores in f64 from the highest bound down, until k of them are above every bound that is left:
+ * the rest cannot be among the k best. Returns how many stay, the first ones, all exact. */
+static size_t make_best_exact(search_job *job, pnb__exact_work *work, size_t query, candidate *list,
+                              size_t n, pnb__hit *hit)
+{
+    pnb__heap best = {.hit = hit, .capacity = job->out->k};
+    qsort(list, n, sizeof *list, by_high);
+    for (size_t i = 0; i < n; i++) {
+        if (best.n == best.capacity && list[i].high < best.hit[0].score)
+            return i;
+        make_exact(job, work, query, list + i, 1);
+        pnb__heap_push(&best, (pnb__hit){list[i].low, list[i].index});
+    }
+    return n;
+}
+
 /* Joins the lists of one query, scores what is left in f64, sorts and cuts to k. */
 static void finish_query(search_job *job, pnb__exact_work *work, size_t query, candidate *joined,
                          double *low, pnb__hit *hit)
@@ -207,7 +302,7 @@ static void finish_query(search_job *job, pnb__exact_work *work, size_t query, c
         n += job->n[slot];
     }
     n = prune(joined, n, k, low, &kth);
-    make_exact(job, work, query, joined, n);
+    n = make_best_exact(job, work, query, joined, n, hit);
     sort_exact(joined, n, hit);
     for (size_t i = 0; i < k; i++) {
         job->out->index[query * k + i] = i < n ? hit[i].index : -1;
@@ -264,6 +359,9 @@ static pnb_status run_pass(search_job *job, size_t first, size_t n, pnb_error *e
         job->n[i] = 0;
         job->limit[i] = -INFINITY;
     }
+    if (job->likely.index != NULL)
+        pnb__parallel_for(job->ctx, n, 16, set_limits, job);
+    PNB_TRY(first_error(job, err));
     pnb__parallel_for(job->ctx, job->n_chunks * job->n_groups, 1, walk_parts, job);
     PNB_TRY(first_error(job, err));
     pnb__parallel_for(job->ctx, n, 16, finish_queries, job);
@@ -317,13 +415,15 @@ pnb_status pnb__exact_nearest(const void *scan, const pnb_ctx *ctx, const pnb__a
     job.n_threads = ctx == NULL ? 1 : (size_t)ctx->n_threads;
     *hits = (pnb_hits){.n_queries = queries->n, .k = among->k};
     PNB_TRY(pnb__exact_run_init(&job.run, scan, ctx, queries, err));
-    job.run.bounds_by_halves = true;
+    job.run.bounds_by_halves = job.run.bounds_by_bytes = true;
     plan(&job);
     PNB_TRY(alloc_job(&job, err));
+    PNB_TRY(find_likely(&job, among, err));
     for (size_t first = 0; first < queries->n; first += job.most)
         PNB_TRY(run_pass(&job, first, PNB_MIN(job.most, queries->n - first), err));
 done:
     pnb__exact_run_reset(&job.run);
+    pnb_hits_reset(&job.likely);
     pnb__free(job.list);
     pnb__free(job.n);
     pnb__free(job.limit);

@@ -91,6 +91,7 @@ static void walk_parts(void *user, size_t begin, size_t end, int thread)
     pnb_status status = pnb__bound_work_init(&work, &job->run, &job->error[thread]);
     if (status != PNB_OK)
         return;
+    work.may_leave_out = true;
     for (size_t i = begin; i < end && status == PNB_OK; i++) {
         part *p = &job->part[i];
         p->job = job;
@@ -161,6 +162,7 @@ static pnb_status run_job(range_job *job, const pnb__exact *scan, const pnb_gaus
 {
     pnb_status status = PNB_OK;
     PNB_TRY(pnb__exact_run_init(&job->run, scan, job->ctx, queries, err));
+    job->run.bounds_by_bytes = true;
     job->n_parts = job->ctx == NULL ? 1 : (size_t)job->ctx->n_threads;
     size_t most = PNB_MIN(pnb__bound_most_queries(&job->run), queries->n);
     job->limit = pnb__alloc_array(most, sizeof *job->limit);

@@ -94,20 +94,28 @@ static written write_floats(const double *sample, const double *centre, size_t d
     return (written){square, sqrt(off)};
 }
 
-/* Pairs of numbers `step` apart: a row of a panel, or one by itself. */
-static written write_halves(const double *sample, const double *centre, size_t dim, size_t step,
-                            uint16_t *out)
+/* The same in bfloat16, zeros up to `width`, by way of floats. */
+static written write_halves(const pnb__exact_run *run, const pnb__float_sample *sample,
+                            size_t width, uint16_t *out)
 {
     written w = {0.0, 0.0};
+    size_t dim = run->queries.rows.dim;
+    const pnb__halve_args args = {.rows = 1,
+                                  .width = dim,
+                                  .ld = dim,
+                                  .ld_to = width,
+                                  .x = sample->row,
+                                  .to = out,
+                                  .off = &w.off};
+    double square = 0.0;
+    run->kernels.host.halve_rows(&run->inner, &args);
+#pragma omp simd reduction(+ : square)
     for (size_t d = 0; d < dim; d++) {
-        double whole = sample[d] - centre[d];
-        uint16_t half = pnb__bf16_of((float)whole);
-        double x = (double)pnb__bf16_widen(half);
-        out[d / 2 * step + d % 2] = half;
-        w.square += isfinite(whole) ? x * x : whole - whole;
-        w.off += (whole - x) * (whole - x);
+        double x = (double)pnb__bf16_widen(out[d]);
+        square += x * x;
     }
-    w.off = sqrt(w.off);
+    w.square = isfinite(sample->square) ? square : sample->square;
+    w.off += sample->off;
     return w;
 }
 
@@ -119,17 +127,67 @@ static float up(double x)
 
 typedef struct draw_job {
     pnb__sample_queries *q;
-    double *room; /* [thread][D] */
-    size_t *bad;  /* [thread] a query whose samples are not finite */
+    unsigned char *room; /* [thread][room_of] */
+    size_t *bad;         /* [thread] a query whose samples are not finite */
 } draw_job;
 
-static written write_query(const pnb__sample_queries *q, const double *sample, size_t row)
+/* A thread's sample as it is drawn, in floats, in halves and in bytes: each begins at a line. */
+typedef struct draw_room {
+    double *drawn;
+    float *row;
+    uint16_t *halves;
+    signed char *bytes;
+} draw_room;
+
+#define LINE(bytes) (((bytes) + 63) / 64 * 64)
+
+static size_t room_of(const pnb__sample_queries *q)
 {
-    size_t dim = q->run->queries.rows.dim, in_panel = row % PNB__BF16_PANEL;
-    if (q->halves == NULL)
-        return write_floats(sample, q->centre, dim, q->rows + row * dim);
-    return write_halves(sample, q->centre, dim, (size_t)2 * PNB__BF16_PANEL,
-                        q->halves + (row - in_panel) * q->width + 2 * in_panel);
+    size_t dim = q->run->queries.rows.dim;
+    return LINE(dim * sizeof(double)) + LINE(dim * sizeof(float)) +
+           LINE(q->width * sizeof(uint16_t)) + LINE(dim + 4);
+}
+
+static draw_room room_at(const draw_job *job, int thread)
+{
+    size_t dim = job->q->run->queries.rows.dim;
+    unsigned char *at = job->room + (size_t)thread * room_of(job->q);
+    draw_room r = {.drawn = (double *)(void *)at};
+    r.row = (float *)(void *)(at += LINE(dim * sizeof(double)));
+    r.halves = (uint16_t *)(void *)(at += LINE(dim * sizeof(float)));
+    r.bytes = (signed char *)(at + LINE(job->q->width * sizeof(uint16_t)));
+    return r;
+}
+
+/* Pairs of columns of 32 rows beside each other. */
+static void place_halves(pnb__sample_queries *q, size_t row, const uint16_t *halves)
+{
+    size_t in_panel = row % PNB__BF16_PANEL;
+    uint16_t *to = q->halves + (row - in_panel) * q->width + 2 * in_panel;
+    for (size_t d = 0; d < q->width; d += 2)
+        memcpy(to + d * PNB__BF16_PANEL, halves + d, 2 * sizeof *halves);
+}
+
+/* Sample k of query i of the pass. */
+static written write_query(pnb__sample_queries *q, const draw_room *room, const double *sample,
+                           size_t i, size_t k)
+{
+    size_t dim = q->run->queries.rows.dim, j = n_samples(q->run);
+    size_t row = i / q->strip * q->strip * j + k * q->strip + i % q->strip;
+    float *floats = q->halves == NULL ? q->rows + row * dim : room->row;
+    written w = write_floats(sample, q->centre, dim, floats);
+    const pnb__float_sample of = {floats, w.square, w.off};
+    if (q->halves != NULL) {
+        w = write_halves(q->run, &of, q->width, room->halves);
+        place_halves(q, row, room->halves);
+    }
+    if (q->bytes.panels != NULL) {
+        pnb__byte_query_set(&q->bytes, q->run, row, &of, room->bytes);
+        memcpy(q->lying + (i * j + k) * q->width, room->halves, q->width * sizeof *q->lying);
+    }
+    q->square[row] = (float)w.square;
+    q->off[row] = up(w.off);
+    return w;
 }
 
 static void draw_queries(void *user, size_t begin, size_t end, int thread)
@@ -137,20 +195,17 @@ static void draw_queries(void *user, size_t begin, size_t end, int thread)
     const draw_job *job = user;
     pnb__sample_queries *q = job->q;
     const pnb_rows *rows = &q->run->queries.rows;
-    size_t dim = rows->dim, j = n_samples(q->run), strip = q->strip;
+    size_t j = n_samples(q->run);
     const double *kept = q->run->queries.samples;
-    double *drawn = job->room + (size_t)thread * dim;
+    const draw_room room = room_at(job, thread);
     for (size_t i = begin; i < end; i++)
         for (size_t k = 0; k < j; k++) {
-            size_t row = i / strip * strip * j + k * strip + i % strip;
-            const double *sample = drawn;
+            const double *sample = room.drawn;
             if (kept != NULL)
-                sample = kept + ((q->first + i) * j + k) * dim;
+                sample = kept + ((q->first + i) * j + k) * rows->dim;
             else
-                pnb__draw_fill(rows, q->first + i, k, 0, q->run->scan->opts.seed, drawn);
-            written w = write_query(q, sample, row);
-            q->square[row] = (float)w.square;
-            q->off[row] = up(w.off);
+                pnb__draw_fill(rows, q->first + i, k, 0, q->run->scan->opts.seed, room.drawn);
+            written w = write_query(q, &room, sample, i, k);
             if (!isfinite(w.square))
                 job->bad[thread] = PNB_MIN(job->bad[thread], q->first + i);
         }
@@ -168,10 +223,11 @@ static pnb_status fail_sample(const pnb__exact_run *run, size_t query, size_t it
 static pnb_status draw_all(pnb__sample_queries *q, const pnb_ctx *ctx, pnb_error *err)
 {
     size_t n_threads = ctx == NULL ? 1 : (size_t)ctx->n_threads;
-    size_t dim = q->run->queries.rows.dim, bad = SIZE_MAX;
-    draw_job job = {.q = q};
+    size_t bad = SIZE_MAX, bytes = n_threads * room_of(q);
+    draw_job job = {.q = q, .room = pnb__alloc_aligned(bytes)};
     pnb_status status;
-    PNB_TRY(PNB_ALLOC_ROWS(job.room, n_threads, dim, err));
+    if (job.room == NULL)
+        PNB_TRY(pnb__fail_nomem(err, bytes));
     PNB_TRY(PNB_ALLOC(job.bad, n_threads, err));
     for (size_t t = 0; t < n_threads; t++)
         job.bad[t] = SIZE_MAX;
@@ -181,7 +237,7 @@ static pnb_status draw_all(pnb__sample_queries *q, const pnb_ctx *ctx, pnb_error
     if (bad != SIZE_MAX)
         status = fail_sample(q->run, bad, 0, err);
 done:
-    pnb__free(job.room);
+    pnb__free_aligned(job.room);
     pnb__free(job.bad);
     return status;
 }
@@ -238,6 +294,10 @@ pnb_status pnb__sample_queries_init(pnb__sample_queries *q, const pnb__exact_run
     PNB_TRY(PNB_ALLOC_ZERO(q->square, n_rows, err));
     PNB_TRY(PNB_ALLOC_ZERO(q->off, n_rows, err));
     PNB_TRY(PNB_ALLOC(q->centre, run->queries.rows.dim, err));
+    if (pnb__sample_bytes_take(run)) {
+        PNB_TRY(pnb__byte_queries_init(&q->bytes, run, n_rows, err));
+        PNB_TRY(PNB_ALLOC_ROWS(q->lying, q->n * n_samples(run), q->width, err));
+    }
     fill_centre(q);
     PNB_TRY(draw_all(q, ctx, err));
     status = pack(q, n_rows, ctx, err);
@@ -253,6 +313,8 @@ void pnb__sample_queries_reset(pnb__sample_queries *q)
     pnb__free(q->square);
     pnb__free(q->off);
     pnb__free(q->centre);
+    pnb__free(q->lying);
+    pnb__byte_queries_reset(&q->bytes);
     *q = (pnb__sample_queries){0};
 }
 
@@ -264,7 +326,8 @@ void pnb__sample_work_sizes(const pnb__exact_run *run, size_t *n_doubles, size_t
     size_t rows = items * n_samples(run), strip = pnb__sample_strip(run);
     *n_doubles = dim;
     /* halves of a row take no more room than its floats and one */
-    *n_floats = rows * (dim + 1) + 2 * rows + rows * strip * n_samples(run) + 2 * items * strip;
+    *n_floats = rows * (dim + 1) + 2 * rows + rows * strip * n_samples(run) + 2 * items * strip +
+                dim + 5 * n_samples(run) * n_samples(run);
 }
 
 void pnb__sample_work_place(pnb__sample_work *work, const pnb__exact_run *run, double *doubles,
@@ -280,7 +343,39 @@ void pnb__sample_work_place(pnb__sample_work *work, const pnb__exact_run *run, d
     work->spread = work->value + items * strip;
     work->square = work->spread + items * strip;
     work->off = work->square + rows;
+    work->row = work->off + rows;
+    work->pair = work->row + dim;
     work->at_item = work->at_first = SIZE_MAX;
+}
+
+pnb_status pnb__sample_work_init(pnb__sample_work *work, const pnb__exact_run *run, pnb_error *err)
+{
+    if (!pnb__sample_bytes_take(run))
+        return PNB_OK;
+    return pnb__byte_work_init(&work->bytes, run, pnb__sample_items(run), pnb__sample_strip(run),
+                               err);
+}
+
+void pnb__sample_work_reset(pnb__sample_work *work)
+{
+    pnb__byte_work_reset(&work->bytes);
+}
+
+/* Sample i of the block. */
+static written write_item(const pnb__sample_queries *q, pnb__sample_work *work, size_t i,
+                          const double *sample)
+{
+    size_t dim = q->run->queries.rows.dim;
+    float *floats = q->halves == NULL ? work->rows + i * dim : work->row;
+    written w = write_floats(sample, q->centre, dim, floats);
+    const pnb__float_sample of = {floats, w.square, w.off};
+    if (q->halves != NULL)
+        w = write_halves(q->run, &of, q->width, work->halves + i * q->width);
+    if (q->bytes.panels != NULL)
+        pnb__byte_item_set(&work->bytes, q->run, i, &of);
+    work->square[i] = (float)w.square;
+    work->off[i] = up(w.off);
+    return w;
 }
 
 /* The block's samples, once for all strips of the pass. */
@@ -293,8 +388,6 @@ static pnb_status draw_items(const pnb__sample_queries *q, pnb__sample_work *wor
     if (work->at_item == items[0] && work->at_first == q->first)
         return PNB_OK;
     work->at_item = SIZE_MAX;
-    if (q->halves != NULL) /* the last number of a row of odd width */
-        memset(work->halves, 0, (items[1] - items[0]) * j * q->width * sizeof *work->halves);
     for (size_t i = 0; i < (items[1] - items[0]) * j; i++) {
         size_t item = items[0] + i / j;
         const double *sample = work->sample;
@@ -302,13 +395,8 @@ static pnb_status draw_items(const pnb__sample_queries *q, pnb__sample_work *wor
             sample = scan->gallery.samples + (item * j + i % j) * dim;
         else
             pnb__draw_fill(x, item, i % j, 1, scan->opts.seed, work->sample);
-        written w = q->halves == NULL
-                        ? write_floats(sample, q->centre, dim, work->rows + i * dim)
-                        : write_halves(sample, q->centre, dim, 2, work->halves + i * q->width);
-        if (!isfinite(w.square))
+        if (!isfinite(write_item(q, work, i, sample).square))
             return fail_sample(q->run, query, item, err);
-        work->square[i] = (float)w.square;
-        work->off[i] = up(w.off);
     }
     work->at_item = items[0];
     work->at_first = q->first;
@@ -350,34 +438,104 @@ static void multiply(const pnb__sample_queries *q, const pnb__sample_work *work,
     k->gemm(&q->run->inner, &args);
 }
 
-pnb_status pnb__sample_score(const pnb__sample_queries *q, pnb__sample_work *work,
-                             const size_t queries[2], const size_t items[2], pnb_error *err)
+/* For every pair its terms, or for one pair of rows all pairs of their samples. */
+static void make_values(const pnb__sample_queries *q, const pnb__sample_pairs_args *of)
 {
-    const pnb__exact_run *run = q->run;
-    const pnb_measure_opts *o = &run->scan->opts;
-    size_t j = o->n_samples, first = (queries[0] - q->first) * j;
-    pnb_status status = draw_items(q, work, items, queries[0], err);
+    const pnb_measure_opts *o = &q->run->scan->opts;
+    pnb__sample_pairs_args args = *of;
+    args.is_match = pnb__measure_traits_of(q->run->scan->measure)->reads == PNB__READS_MATCH;
+    args.a = o->match_factor * o->match_a;
+    args.b = o->match_factor * o->match_b;
+    args.relative = ((q->halves != NULL ? 2.02 : 1.01) * (double)q->width + 8.0) * UNIT;
+    q->run->kernels.host.sample_pairs(&q->run->inner, &args);
+}
+
+static void score_bytes(const pnb__sample_queries *q, pnb__sample_work *work,
+                        const pnb__sample_block *b, size_t first)
+{
+    const pnb__byte_block bytes = {.n_items = b->items[1] - b->items[0],
+                                   .n_queries = b->queries[1] - b->queries[0],
+                                   .first = first,
+                                   .strip = q->strip,
+                                   .value = work->value};
+    pnb__byte_bounds(q->run, &q->bytes, &work->bytes, &bytes);
+}
+
+pnb_status pnb__sample_score(const pnb__sample_queries *q, pnb__sample_work *work,
+                             const pnb__sample_block *b, bool *is_limit, pnb_error *err)
+{
+    size_t j = n_samples(q->run), first = (b->queries[0] - q->first) * j;
+    size_t n_items = b->items[1] - b->items[0], n_queries = b->queries[1] - b->queries[0];
+    pnb_status status = draw_items(q, work, b->items, b->queries[0], err);
     if (status != PNB_OK)
         return status;
-    multiply(q, work, items[1] - items[0], first);
-    const pnb__sample_pairs_args args = {
-        .n1 = items[1] - items[0],
-        .n2 = queries[1] - queries[0],
-        .n_samples = j,
-        .ld_product = q->strip * j,
-        .ld_sample = q->strip,
-        .ld = q->strip,
-        .is_match = pnb__measure_traits_of(run->scan->measure)->reads == PNB__READS_MATCH,
-        .a = o->match_factor * o->match_a,
-        .b = o->match_factor * o->match_b,
-        .relative = ((q->halves != NULL ? 2.02 : 1.01) * (double)q->width + 8.0) * UNIT,
-        .products = work->products,
-        .square1 = work->square,
-        .square2 = q->square + first,
-        .off1 = work->off,
-        .off2 = q->off + first,
-        .value = work->value,
-        .spread = work->spread};
-    run->kernels.host.sample_pairs(&run->inner, &args);
+    *is_limit = b->may_leave_out && q->bytes.panels != NULL &&
+                pnb__bytes_gain(&work->bytes, n_items * n_queries);
+    if (*is_limit) {
+        score_bytes(q, work, b, first);
+        return PNB_OK;
+    }
+    multiply(q, work, n_items, first);
+    const pnb__sample_pairs_args args = {.n1 = n_items,
+                                         .n2 = n_queries,
+                                         .n_samples = j,
+                                         .ld_product = q->strip * j,
+                                         .ld_sample = q->strip,
+                                         .ld = q->strip,
+                                         .products = work->products,
+                                         .square1 = work->square,
+                                         .square2 = q->square + first,
+                                         .off1 = work->off,
+                                         .off2 = q->off + first,
+                                         .value = work->value,
+                                         .spread = work->spread};
+    make_values(q, &args);
     return PNB_OK;
+}
+
+/* Each pair of samples stands as a row of one sample of its own against a point: squares and offs
+ * are summed before, which rounds S once more than `relative` counts, of its 8. */
+void pnb__sample_pair(const pnb__sample_queries *q, pnb__sample_work *work, size_t query,
+                      size_t item, double out[2])
+{
+    size_t j = n_samples(q->run), i = query - q->first, n = j * j;
+    size_t row = (item - work->at_item) * j;
+    size_t column = i / q->strip * q->strip * j + i % q->strip;
+    float *product = work->pair, *square = product + n, *off = square + n, *value = off + n;
+    const float zero = 0.0f;
+    const pnb__bf16_dots_args dots = {.m = j,
+                                      .n = j,
+                                      .k = q->width,
+                                      .lda = q->width,
+                                      .ldb = q->width,
+                                      .ldc = j,
+                                      .a = work->halves + row * q->width,
+                                      .b = q->lying + i * j * q->width,
+                                      .c = product};
+    q->run->kernels.dots_bf16(&dots);
+    for (size_t k = 0; k < n; k++) {
+        size_t at = column + k % j * q->strip;
+        square[k] = work->square[row + k / j] + q->square[at];
+        off[k] = (work->off[row + k / j] + q->off[at]) * (1.0f + 4.0f * (float)UNIT);
+    }
+    const pnb__sample_pairs_args args = {.n1 = 1,
+                                         .n2 = n,
+                                         .n_samples = 1,
+                                         .ld_product = n,
+                                         .ld_sample = n,
+                                         .ld = n,
+                                         .products = product,
+                                         .square1 = &zero,
+                                         .square2 = square,
+                                         .off1 = &zero,
+                                         .off2 = off,
+                                         .value = value,
+                                         .spread = value + n};
+    make_values(q, &args);
+    out[0] = out[1] = 0.0;
+    for (size_t k = 0; k < n; k++) {
+        out[0] += (double)value[k] / (double)n;
+        out[1] += (double)value[n + k] / (double)n;
+    }
+    work->bytes.n_taken++;
 }

@@ -3,6 +3,7 @@
 #define PNB_INDEX_EXACT_SAMPLE_BOUND_H
 
 #include "index/exact/exact.h"
+#include "index/exact/sample_bytes.h"
 
 /* Queries of a strip, items of a block, and queries of a pass for J samples a row. */
 size_t pnb__sample_strip(const pnb__exact_run *run);
@@ -17,6 +18,8 @@ typedef struct pnb__sample_queries {
     float *rows;      /* NULL once packed */
     uint16_t *halves; /* in panels, of `width` numbers a row; NULL: floats */
     size_t width;
+    pnb__byte_queries bytes;
+    uint16_t *lying;     /* [query][J][width], halves once more, where bytes are taken */
     float *square, *off; /* of rows: squared lengths, and how far they are from the samples */
     double *centre;      /* [D] */
     pnb__packed packed;
@@ -29,7 +32,10 @@ void pnb__sample_queries_reset(pnb__sample_queries *q);
 
 /* Samples of a block's items, their products with a strip, and what comes of them. */
 typedef struct pnb__sample_work {
-    double *sample;                   /* [D] one as it is drawn */
+    double *sample; /* [D] one as it is drawn */
+    float *row;     /* [D] and as floats */
+    pnb__byte_work bytes;
+    float *pair; /* [5][J][J] of one pair: products, squares, offs, values and spreads */
     float *rows, *square, *off;       /* [items][J][D], [items][J] */
     uint16_t *halves;                 /* [items][J][width] */
     float *products, *value, *spread; /* [items][J][J][strip], [items][strip] */
@@ -40,10 +46,24 @@ typedef struct pnb__sample_work {
 void pnb__sample_work_sizes(const pnb__exact_run *run, size_t *n_doubles, size_t *n_floats);
 void pnb__sample_work_place(pnb__sample_work *work, const pnb__exact_run *run, double *doubles,
                             float *floats);
+/* And what bytes need beside; free with reset.  Errors  NOMEM */
+pnb_status pnb__sample_work_init(pnb__sample_work *work, const pnb__exact_run *run, pnb_error *err);
+void pnb__sample_work_reset(pnb__sample_work *work);
 
-/* Values of the measure and bounds on their error, of items and queries begin .. end of one strip
- * of the pass: work->value and spread, [item][query], `strip` apart.  Errors  NUMERIC */
+/* Items and queries begin .. end of one strip of the pass. */
+typedef struct pnb__sample_block {
+    size_t queries[2], items[2];
+    bool may_leave_out; /* pairs that cannot reach a limit: of the others pnb__sample_pair knows */
+} pnb__sample_block;
+
+/* Values of the measure and bounds on their error: work->value and spread, [item][query], `strip`
+ * apart. *is_limit: values are bounds on the side of larger scores, by bytes, and spreads nothing.
+ * Errors  NUMERIC */
 pnb_status pnb__sample_score(const pnb__sample_queries *q, pnb__sample_work *work,
-                             const size_t queries[2], const size_t items[2], pnb_error *err);
+                             const pnb__sample_block *block, bool *is_limit, pnb_error *err);
+/* The value of a pair of the last such block and how far it may be off, for limits that it
+ * reaches: out[0] and out[1]. */
+void pnb__sample_pair(const pnb__sample_queries *q, pnb__sample_work *work, size_t query,
+                      size_t item, double out[2]);
 
 #endif

@@ -79,9 +79,23 @@ void pnb__values_bounds(const pnb__values *v, size_t i, size_t begin, size_t n, 
     }
 }
 
+/* A pair that may reach its limit, where values say no more than that: as a distance it is a score
+ * with its sign changed. */
+static pnb__bounds bounds_within(const pnb__exact_run *run, const pnb__values *v, size_t i,
+                                 size_t j)
+{
+    double value[2], mul = (double)v->mul[i];
+    size_t query = v->query + j, item = v->item + i;
+    pnb__sample_pair(&v->within->samples, &v->work->samples, query, item, value);
+    double slack = value[1] + pnb__bound_margin(run, query), at = mul * value[0];
+    return (pnb__bounds){query, item, at - slack, at + slack};
+}
+
 static pnb__bounds bounds_at(const pnb__exact_run *run, const pnb__values *v, size_t i, size_t j,
                              float value)
 {
+    if (v->within != NULL)
+        return bounds_within(run, v, i, j);
     size_t query = v->query + j;
     double high = (double)value + pnb__bound_term(run, query), slack = v->slack[i];
     double margin = pnb__bound_margin(run, query);
@@ -132,6 +146,8 @@ pnb_status pnb__values_above(const pnb__exact_run *run, const pnb__values *v, co
                 if (!(value >= limit[j]))
                     continue;
                 const pnb__bounds pair = bounds_at(run, v, i, j, value);
+                if (v->within != NULL && !(pair.high >= (double)limit[j]))
+                    continue;
                 pnb_status status = take(user, &pair);
                 if (status != PNB_OK)
                     return status;

@@ -22,6 +22,11 @@ void pnb__cpu_gemm_blas_f64(const pnb_ctx *ctx, const pnb__gemm_args *g);
 /* Products of bfloat16 by the instruction of AVX-512 BF16; of both types on AMX's tiles; and by the
  * same code for tiles on any machine. */
 void pnb__cpu_products_bf16(const pnb__bf16_args *g);
+void pnb__cpu_dots_bf16(const pnb__bf16_dots_args *g);
+void pnb__cpu_dots_bf16_plain(const pnb__bf16_dots_args *g);
+/* Of bytes: needs VNNI; in plain C. */
+void pnb__cpu_products_i8(const pnb__i8_args *g);
+void pnb__cpu_products_i8_plain(const pnb__i8_args *g);
 void pnb__cpu_overwrite_bf16_avx512(pnb__kernels *k);
 void pnb__cpu_overwrite_tiles_amx(pnb__kernels *k);
 void pnb__cpu_overwrite_tiles_emulated(pnb__kernels *k);

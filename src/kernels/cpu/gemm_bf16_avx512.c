@@ -29,4 +29,6 @@ void pnb__cpu_overwrite_bf16_avx512(pnb__kernels *k)
     k->gemm_bf16_group = PNB__BF16_PANEL;
     k->bf16_parts = BF16_MOST_PARTS; /* at twice the rate of floats three or six do not gain */
     k->products_bf16 = pnb__cpu_products_bf16;
+    k->dots_bf16 = pnb__cpu_dots_bf16;
+    k->products_i8 = pnb__cpu_products_i8; /* such a machine has VNNI */
 }

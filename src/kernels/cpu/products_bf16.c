@@ -78,9 +78,78 @@ TARGET void pnb__cpu_products_bf16(const pnb__bf16_args *g)
     }
 }
 
+/* ---- few rows with few ---- */
+
+#define DOT_ROWS 7
+#define DOT_COLS 3
+
+/* rows x cols sums in registers, a vector of columns at a time: constants where this is called. */
+TARGET static inline __attribute__((always_inline)) void
+dots(const pnb__bf16_dots_args *g, size_t i, size_t j, const int rows, const int cols)
+{
+    const uint16_t *a = g->a + i * g->lda, *b = g->b + j * g->ldb;
+    __m512 sum[DOT_ROWS][DOT_COLS];
+#pragma GCC unroll 21
+    for (int n = 0; n < rows * cols; n++)
+        sum[n / cols][n % cols] = _mm512_setzero_ps();
+    for (size_t d = 0; d < g->k; d += 32) {
+        __mmask32 here = g->k - d >= 32 ? 0xffffffffu : (1u << (g->k - d)) - 1u;
+        __m512bh y[DOT_COLS];
+#pragma GCC unroll 3
+        for (int c = 0; c < cols; c++)
+            y[c] = (__m512bh)_mm512_maskz_loadu_epi16(here, b + (size_t)c * g->ldb + d);
+#pragma GCC unroll 7
+        for (int r = 0; r < rows; r++) {
+            __m512bh x = (__m512bh)_mm512_maskz_loadu_epi16(here, a + (size_t)r * g->lda + d);
+#pragma GCC unroll 3
+            for (int c = 0; c < cols; c++)
+                sum[r][c] = _mm512_dpbf16_ps(sum[r][c], x, y[c]);
+        }
+    }
+#pragma GCC unroll 7
+    for (int r = 0; r < rows; r++)
+#pragma GCC unroll 3
+        for (int c = 0; c < cols; c++)
+            g->c[(i + (size_t)r) * g->ldc + j + (size_t)c] = _mm512_reduce_add_ps(sum[r][c]);
+}
+
+#define DOTS_CASES(rows)                                                                           \
+    case 10 * (rows) + 1:                                                                          \
+        dots(g, i, j, rows, 1);                                                                    \
+        break;                                                                                     \
+    case 10 * (rows) + 2:                                                                          \
+        dots(g, i, j, rows, 2);                                                                    \
+        break;                                                                                     \
+    case 10 * (rows) + 3:                                                                          \
+        dots(g, i, j, rows, 3);                                                                    \
+        break;
+
+TARGET void pnb__cpu_dots_bf16(const pnb__bf16_dots_args *g)
+{
+    for (size_t i = 0; i < g->m; i += DOT_ROWS)
+        for (size_t j = 0; j < g->n; j += DOT_COLS)
+            switch (10 * PNB_MIN(g->m - i, (size_t)DOT_ROWS) +
+                    PNB_MIN(g->n - j, (size_t)DOT_COLS)) {
+                DOTS_CASES(1)
+                DOTS_CASES(2)
+                DOTS_CASES(3)
+                DOTS_CASES(4)
+                DOTS_CASES(5)
+                DOTS_CASES(6)
+                DOTS_CASES(7)
+            default:
+                break;
+            }
+}
+
 #else
 
 void pnb__cpu_products_bf16(const pnb__bf16_args *g)
+{
+    (void)g;
+}
+
+void pnb__cpu_dots_bf16(const pnb__bf16_dots_args *g)
 {
     (void)g;
 }

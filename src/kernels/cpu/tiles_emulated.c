@@ -44,5 +44,7 @@ static void unit_configure(unit *u, size_t first, size_t second)
 void pnb__cpu_overwrite_tiles_emulated(pnb__kernels *k)
 {
     overwrite_products(k);
+    k->dots_bf16 = pnb__cpu_dots_bf16_plain;
+    k->products_i8 = pnb__cpu_products_i8_plain;
     k->name = "cpu-tiles-emulated";
 }
