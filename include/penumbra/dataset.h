@@ -60,9 +60,11 @@ typedef struct pnb_dataset_opts {
                                   * then every other ending of a picture */
     const char *text_key;        /* the same for captions: "json" records, others text; NULL:
                                   * "json;txt" */
-    size_t n_synthetic;          /* samples of SYNTHETIC; 0: 1024 */
-    bool allow_no_caption;       /* keep pictures that have no caption (embedding, not training) */
-    bool class_texts;            /* folder without sidecars: the folder's name is the caption */
+    const char *negatives_key; /* field of a record, or column of a table, that holds captions which
+                                * do not fit the picture; NULL: none are read */
+    size_t n_synthetic;        /* samples of SYNTHETIC; 0: 1024 */
+    bool allow_no_caption;     /* keep pictures that have no caption (embedding, not training) */
+    bool class_texts;          /* folder without sidecars: the folder's name is the caption */
 } pnb_dataset_opts;
 
 /* AUTO, the defaults above, samples without a caption are dropped. */
@@ -90,6 +92,10 @@ pnb_status pnb_dataset_open(pnb_dataset **out, const char *spec, const pnb_datas
 void pnb_dataset_free(pnb_dataset *ds); /* NULL is fine */
 
 size_t pnb_dataset_size(const pnb_dataset *ds); /* samples, 1 or more */
+/* The sources between "::" in the spec, in order: part i has the samples from
+ * pnb_dataset_part_first(ds, i) on, up to the next one's; of i = n_parts all. */
+size_t pnb_dataset_n_parts(const pnb_dataset *ds);
+size_t pnb_dataset_part_first(const pnb_dataset *ds, size_t i);
 /* Of its first source; AUTO no more. */
 pnb_dataset_kind pnb_dataset_get_kind(const pnb_dataset *ds);
 
@@ -111,6 +117,8 @@ typedef struct pnb_sample {
     size_t n_texts;                      /* 0 only with allow_no_caption */
     const char *const *texts;            /* UTF-8, checked */
     const int *levels;                   /* per caption, -1 unknown */
+    size_t n_negatives;                  /* with negatives_key: a text, or a list of them */
+    const char *const *negatives;        /* UTF-8, checked */
     const char *name, *group, *subgroup; /* NULL when the sample has none */
     int64_t label;                       /* number of its class, -1 unknown */
     const char *class_name;              /* its name, NULL when only the number is known */
@@ -229,10 +237,17 @@ typedef struct pnb_loader_opts {
     bool drop_last;    /* leave out the short batch at the end of an epoch */
     bool resample;     /* draw the samples of an epoch with replacement, instead of a permutation;
                         * an epoch has at least one batch then, however small the data set */
-    bool by_class;     /* one sample of batch_size different classes in each batch, of every class
-                        * where that is their number; each class goes through its samples before it
-                        * begins anew; shuffled, not resampled */
-    size_t n_epochs;   /* 0: without end */
+    /* with resample: a sample of part i is drawn factors[i] times as often as one of factor 1; each
+     * 0 to 10^9, one above 0; borrowed */
+    const double *factors;
+    size_t n_factors;   /* 0: all alike; else pnb_dataset_n_parts */
+    size_t n_negatives; /* hard negatives of a sample in a batch, 0 to 64; needs negatives_key. A
+                         * sample without any is one that cannot be read; one with fewer gives them
+                         * more than once */
+    bool by_class;      /* one sample of batch_size different classes in each batch, of every class
+                         * where that is their number; each class goes through its samples before it
+                         * begins anew; shuffled, not resampled */
+    size_t n_epochs;    /* 0: without end */
     int n_workers;  /* threads that prepare batches, to 256; 0: prepare in pnb_loader_next itself */
     int n_prefetch; /* batches prepared ahead, 1 to 1024 */
     int64_t
@@ -269,6 +284,9 @@ typedef struct pnb_batch {
     const int32_t *tokens;             /* (n_texts, context_length); NULL without a tokenizer */
     const int32_t *levels;             /* (n_texts), -1 unknown */
     const int64_t *samples;            /* (n) index in the data set */
+    const int32_t *picks;              /* (n_texts) which of its sample's captions a text is */
+    const int32_t *negatives;          /* (n n_negatives, context_length): those of a sample lie
+                                        * together; NULL without them or without a tokenizer */
     const char *const *texts;          /* (n_texts) the captions as they were tokenised */
     size_t n_truncated;                /* captions longer than the context */
     size_t n_replaced;                 /* samples that could not be read; see pnb_loader_skipped */

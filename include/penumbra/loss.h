@@ -20,6 +20,17 @@
  *              embeddings; image + text
  *   mmd        maximum mean discrepancy between all embeddings of the two sides, a Gaussian kernel
  *              exp(-|x - y|^2 / 2)
+ * With a teacher of the same pairs (distillation), t_i and v_j its unit means, c its scale, KL from
+ * its Gaussians to ours
+ *   distill    mean of both ways of -(1/B) sum_ij P_ij log Q_ij, P and Q the softmax over j of
+ *              c t_i.v_j and of a mu_i.mu_j; the widths may differ
+ *   distill_kl 1/2 mean_{B,D}(lv - lv' + (exp(lv') + (mu' - mu)^2) / exp(lv) - 1), image + text,
+ *              mu' and lv' the teacher's, of the same width
+ *
+ * With H negatives, captions that match no image
+ *   ppcl, siglip   their B H pairs are added with y = -1, still over B
+ *   clip           they are further columns of the rows that images ask
+ *
  * An inclusion term over its limit, and one side's VIB over its own, count 0 for that step, with
  * zero gradient. Log-variances are held within +-600 (+-60 in the trainer's f32), with zero
  * gradient beyond: every value and gradient is finite at any log-variance. A term over a batch is
@@ -33,7 +44,8 @@
  *
  * Source  ProLIP sections 3.2 to 3.4 (ppcl, inclusion, vib); SigLIP; CLIP; PCME++ sections 3.2 to
  *         3.4 (pcmepp, pcmepp_pseudo); PCME sections 3.1 and 3.2 (pcme, pcme_kl, uniformity);
- *         VSE++, PVSE (triplet, diversity, mmd) */
+ *         VSE++, PVSE (triplet, diversity, mmd); open_clip's DistillClipLoss (distill); NegCLIP,
+ *         Yuksekgonul et al. 2023 (negatives) */
 #ifndef PENUMBRA_LOSS_H
 #define PENUMBRA_LOSS_H
 
@@ -65,7 +77,9 @@ extern "C" {
     X(TRIPLET, triplet, "margin to the negatives of VSE and PVSE")                                 \
     X(PCMEPP_PSEUDO, pcmepp_pseudo, "matching loss of PCME++'s pseudo positives")                  \
     X(MMD, mmd, "maximum mean discrepancy of the two sides")                                       \
-    X(DIVERSITY, diversity, "how far the embeddings of an input are from each other")
+    X(DIVERSITY, diversity, "how far the embeddings of an input are from each other")              \
+    X(DISTILL, distill, "cross-entropy of a teacher's matches in the batch")                       \
+    X(DISTILL_KL, distill_kl, "divergence from a teacher's Gaussians")
 
 /* PCME++'s code takes its matching loss twice, once a direction: they are equal. */
 #define PNB_PCMEPP_FACTOR 2.0
@@ -140,6 +154,12 @@ typedef struct pnb_loss_in {
                                               * NULL where neither has a weight */
     size_t n_embeddings; /* K of triplet, diversity and mmd: a row of mean is K of width D / K; 0: 1
                           */
+    size_t n_negatives;  /* H */
+    pnb_loss_side negative; /* H rows of texts; read where n_negatives is not 0 */
+    /* of distill and distill_kl: B rows each of width teacher_dim, 0: D; log_var of distill_kl */
+    pnb_loss_side teacher_image, teacher_text;
+    size_t teacher_dim;
+    double teacher_scale; /* c, above 0; of distill */
     const double *labels; /* (B,B) Y of 0 to 1, rows images; NULL: pair i matches i alone */
     const int32_t *drawn; /* (PNB_UNIFORMITY_DRAWN) of the 2 B J samples, images' first, that the
                            * published uniformity compares; NULL where it draws none */
@@ -152,6 +172,7 @@ typedef struct pnb_loss_out {
     double *d_mean[4];             /* d total / d mean, written, not added to */
     double *d_log_var[4];          /* d total / d log_var, likewise */
     double *d_residual[2];         /* d total / d residual of image and text, likewise */
+    double *d_negative[2];         /* d total / d mean and d log_var of the negatives, likewise */
     double d_scale, d_bias;        /* by a itself, not by its logarithm */
     double d_point_scale;          /* 0 where point_scale is NULL: that part is in d_scale */
     double d_point_bias;           /* likewise, in d_bias */
@@ -164,7 +185,8 @@ typedef struct pnb_loss_out {
  * Memory  O(B D + B^2) f64
  * Errors  ARG (n or dim is 0, means missing, a weight negative, all weights 0, a limit below 1, c
  *         not above 0, one point scalar of two, a term that needs a log-variance without one, draws
- *         missing, K that does not divide D, labels beside clip, triplet or inclusion, diversity
+ *         missing, a teacher missing, negatives beside pcme, pcmepp, triplet or labels,
+ *         K that does not divide D, labels beside clip, triplet or inclusion, diversity
  *         without residuals or with K = 1),
  *         SHAPE (a masked term without masked rows, n_masked > n), NUMERIC (a term is not finite:
  *         named), NOMEM */

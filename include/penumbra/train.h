@@ -117,7 +117,15 @@ typedef struct pnb_train_opts {
     int64_t train_num_samples; /* samples of one epoch, to 10^15; 0: the size of the data set; also
                                 * the size of a synthetic one. An epoch of shards is rounded up to
                                 * whole steps, any other down, and has one at least */
-    bool dataset_resampled;    /* draw training samples with replacement */
+    /* with dataset_resampled: how often a sample of each source between "::" of train_data is drawn
+     * beside one of factor 1, 0 to 10^9 (open_clip's upsampling factors) */
+    const double *upsampling_factors;
+    size_t n_upsampling_factors; /* 0: all alike; else as many as sources */
+    /* hard negatives: so many captions under dataset.negatives_key of each sample, which fit no
+     * picture of the batch, 0 to 64; for ppcl, siglip and clip (loss.h). A sample without any is
+     * left out as unreadable */
+    int64_t n_negatives;
+    bool dataset_resampled;   /* draw training samples with replacement */
     bool batch_by_class;      /* a batch has one sample of each of its classes (CUB Captions: of all
                                * 150), see pnb_loader_opts.by_class; one forward pass a step */
     int workers;              /* threads that prepare batches, 0 to 256: 1 */
@@ -168,6 +176,10 @@ typedef struct pnb_train_opts {
 
     /* objective */
     pnb_loss_opts loss;
+    /* a frozen teacher of the terms distill and distill_kl: embedding sets of all training pictures
+     * and captions, rows named as `embed` names them; NULL: none */
+    const char *distill_images, *distill_texts;
+    double distill_scale;  /* of its logits, above 0; NaN: its own, else 100 */
     int64_t head_epochs;   /* epochs of a first phase in which the pretrained parts of a model (its
                             * trunk, its word vectors) stand still, 0 or more: 0 */
     double trunk_lr_ratio; /* of all rates in the second phase, 0 to 1: 0.1. Not read without one */
@@ -217,6 +229,9 @@ typedef struct pnb_train_opts {
     bool shard_optimizer; /* each process keeps its part of the optimiser's state */
     pnb_peers *ranks;     /* the processes that train together (penumbra/peers.h); NULL: this one */
     pnb_train_precision precision; /* --precision fp32|amp_bf16: fp32 */
+    bool grad_cache_bf16;          /* --grad-cache-precision bf16: of several forward passes the
+                                    * distributions          that the loss sees are kept, and seen, rounded to
+                                    * bfloat16. One process */
     bool grad_checkpointing; /* keep only each block's result for backward and compute its inside
                               * again: the same bits, less memory, more time */
     int64_t epochs;          /* passes over the data, not looked at beside max_steps: 32 */

@@ -9,7 +9,7 @@
 #include "base/base.h"
 #include "report/drawing.h"
 
-enum { PNB__MAX_LEGEND = 16 };
+enum { PNB__MAX_LEGEND = 20 };
 /* Width that charts are laid out for: readable at 390 pixels, two beside each other on a desk. */
 #define PNB__CHART_WIDTH 420
 #define PNB__CHART_HEIGHT 300

@@ -12,7 +12,8 @@ paper = {(f["row"], f["figure"]): f["value"] for f in r["figures"] if f["source"
 assert paper["prolip_both", "recall"] == 54.8 and paper["pcmepp_clip_heads", "image_var"] == 0.016, paper
 assert ("clip", "image_var") not in paper and ("prolip", "i2t_r1") not in paper, paper
 ours = {(f["row"], f["figure"]): f["value"] for f in r["figures"] if f["source"] == "here"}
-models = ["clip", "pcmepp_clip_heads", "pcmepp", "pcmepp_clip", "prolip", "prolip_pairs", "prolip_masked", "prolip_both"]
+models = ["clip", "pcmepp_clip_heads", "pcmepp", "pcmepp_clip", "prolip", "prolip_pairs", "prolip_masked", "prolip_both",
+          "prolip_unc", "prolip_half", "prolip_quarter", "prolip_vib_0", "prolip_vib_1e5", "prolip_vib_1e3"]
 for m in models:
     assert 0 <= ours[m, "i2t_r1"] <= 100 and 0 < ours[m, "recall"] <= 100, (m, ours)
     assert (m == "clip") == ((m, "text_var") not in ours), (m, ours)  # its heads are not trained
@@ -34,9 +35,21 @@ assert terms("prolip") == {"Ppcl", "Vib"}, terms("prolip")
 assert terms("prolip_pairs") == {"Ppcl", "Vib", "Inclusion"}, terms("prolip_pairs")
 assert terms("prolip_masked") == {"Ppcl", "Vib", "Img_inclusion", "Txt_inclusion"}
 assert terms("prolip_both") == {"Ppcl", "Vib", "Inclusion", "Img_inclusion", "Txt_inclusion"}
+assert terms("prolip_vib_0") == {"Ppcl", "Inclusion", "Img_inclusion", "Txt_inclusion"}
+def params(stage):
+    text = open(glob.glob("a/runs/%s-0.*/params.txt" % stage)[0]).read()
+    return dict(line.split(": ", 1) for line in text.splitlines() if ": " in line)
+varied = {s: params("prolip_" + s) for s in ("both", "unc", "half", "quarter", "vib_1e5", "vib_1e3")}
+hides = {s: (float(v["mask_keep"]), float(v["drop_prob"])) for s, v in varied.items()}
+assert hides["both"] == hides["unc"] == hides["vib_1e5"] == (0.25, 0.75), hides
+assert hides["half"] == (0.5, 0.5) and hides["quarter"] == (0.75, 0.25), hides
+vib = {s: float(v["vib_beta"]) for s, v in varied.items()}
+assert vib["both"] == vib["half"] == 1e-4 and vib["vib_1e5"] == 1e-5 and vib["vib_1e3"] == 1e-3, vib
+source = lambda s: [l for l in open(glob.glob("a/runs/prolip_%s-0.*/out.log" % s)[0]) if "Log-variance of captions" in l][0]
+assert "unc" in source("unc").split("from:")[1] and source("both").split("from:")[1] != source("unc").split("from:")[1]
 PY
 want 0 "${ablation[@]}" --seeds 2 --out a --json
-says "16 of 16 results are there already"
+says "28 of 28 results are there already"
 check "the same result" cmp -s first out
 rm a/results/prolip_both-1.json
 want 0 "${ablation[@]}" --seeds 2 --out a --json

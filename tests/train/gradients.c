@@ -81,9 +81,10 @@ static void assert_same_gradients(run *one, run *many, double bound)
     }
 }
 
-/* The last term is one of several embeddings an input: tests/train/mixing.c has it. */
+/* The last terms are of several embeddings an input, and of a teacher: tests/train/mixing.c and
+ * tests/train/contrastive/teacher.c have them. */
 enum { N_TERMS = PNB_LOSS_DIVERSITY };
-_Static_assert((int)N_TERMS + 1 == (int)PNB_N_LOSS_TERMS, "the one left out is the last");
+_Static_assert((int)N_TERMS + 3 == (int)PNB_N_LOSS_TERMS, "those left out are the last");
 
 /* Twelve pairs a step, every loss on. All rows are masked, and every token or none of a caption
  * goes: then the masks do not depend on how the pairs are cut into micro-batches. */

@@ -117,6 +117,9 @@ void pnb__report_training(pnb__report *r)
                   pnb_loss_name((pnb_loss_term)i));
     add_field(&recall, "eval", "i2t_r1", "image to text");
     add_field(&recall, "eval", "t2i_r1", "text to image");
+    add_field(&recall, "eval", "retrieval_i2t_r1", "image to text, all captions");
+    add_field(&recall, "eval", "retrieval_t2i_r1", "text to image, all captions");
+    add_field(&recall, "eval", "zeroshot_top1", "zero-shot classification");
     add_field(&spread, "train", "image_uncertainty", "pictures");
     add_field(&spread, "train", "text_uncertainty", "captions");
     add_field(&rate, "train", "lr", "learning rate");

@@ -12,8 +12,10 @@ typedef struct pnb__train_args {
     pnb_objective objective;
     const char *recipe, *pretrained, *csv_separator, *augment, *precision, *report_to,
         *imagenet_val, *coco_test, *zeroshot_classnames, *zeroshot_templates, *zeroshot_split,
-        *lora_towers;
+        *lora_towers, *upsampling, *distill_loss, *grad_cache;
     double inclusion_alpha_occ; /* one weight for both masked terms */
+    double distill_weight;      /* of the term that distill_loss names; NaN: 1 with a teacher */
+    double factors[16];         /* of upsampling */
     int64_t zeroshot_frequency, retrieval_frequency;
     pnb__text_list aug_cfg, milestones;
     int64_t rank_timeout;

@@ -29,6 +29,42 @@ static pnb_status fill_data(pnb__app *app, pnb__train_args *a)
     return PNB_OK;
 }
 
+/* 2::1, as open_clip writes them. */
+static pnb_status fill_factors(pnb__app *app, pnb__train_args *a)
+{
+    size_t n = 0;
+    for (const char *p = a->upsampling; p != NULL;) {
+        char *end = NULL;
+        double factor = strtod(p, &end);
+        if (end == p || (*end != '\0' && strncmp(end, "::", 2) != 0) || !(factor >= 0) ||
+            n == PNB_COUNT(a->factors))
+            return pnb__usage(app,
+                              "--train-data-upsampling-factors %s: up to %zu numbers of 0 and more "
+                              "with \"::\" between are wanted",
+                              a->upsampling, PNB_COUNT(a->factors));
+        a->factors[n++] = factor;
+        p = *end != '\0' ? end + 2 : NULL;
+    }
+    a->job.upsampling_factors = a->factors;
+    a->job.n_upsampling_factors = n;
+    return PNB_OK;
+}
+
+/* A weight and a form without a teacher would be ignored. */
+static pnb_status fill_distill(pnb__app *app, pnb__train_args *a)
+{
+    pnb_train_opts *o = &a->job;
+    bool has_teacher = o->distill_images != NULL || o->distill_texts != NULL;
+    bool is_kl = strcmp(a->distill_loss, "kl") == 0;
+    if (!has_teacher && (!isnan(a->distill_weight) || is_kl))
+        return pnb__usage(app, "--distill-weight and --distill-loss are of a teacher: give "
+                               "--distill-images and --distill-texts");
+    if (has_teacher)
+        o->loss.weight[is_kl ? PNB_LOSS_DISTILL_KL : PNB_LOSS_DISTILL] =
+            isnan(a->distill_weight) ? 1 : a->distill_weight;
+    return PNB_OK;
+}
+
 /* --lr-milestones 15 20; without it those of the recipe. */
 static pnb_status fill_milestones(pnb__app *app, pnb__train_args *a)
 {
@@ -74,6 +110,7 @@ static void fill_rest(const pnb__app *app, pnb__train_args *a)
         o->save_frequency = 0;
         o->save_most_recent = true;
     }
+    o->grad_cache_bf16 = strcmp(a->grad_cache, "bf16") == 0;
     o->lora_image = strcmp(a->lora_towers, "text") != 0;
     o->lora_text = strcmp(a->lora_towers, "image") != 0;
     o->precision = is_amp_bf16(a->precision) ? PNB_TRAIN_AMP_BF16 : PNB_TRAIN_FP32;
@@ -119,6 +156,8 @@ pnb_status pnb__train_fill(pnb__app *app, pnb__train_args *a)
     PNB_TRY(check_unsupported(app, a));
     PNB_TRY(fill_data(app, a));
     PNB_TRY(fill_milestones(app, a));
+    PNB_TRY(fill_factors(app, a));
+    PNB_TRY(fill_distill(app, a));
     fill_rest(app, a);
 done:
     return status;

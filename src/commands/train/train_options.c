@@ -30,6 +30,16 @@ static const pnb__option options[] = {
         "Form of the data; told by the name by default. synthetic: random pixels, one caption "
         "and no files, --train-num-samples of them",
         .fallback = "auto"),
+    PNB__ROW_TEXT("train-data-upsampling-factors", AT(upsampling), "F::F...",
+                  "With --dataset-resampled: how often a sample of each source between \"::\" of "
+                  "--train-data is drawn beside one of factor 1, as in open_clip"),
+    PNB__ROW_INT("hard-negatives", AT(job.n_negatives), "N",
+                 "So many captions of each sample that fit no picture, as NegCLIP has them, for "
+                 "ppcl, siglip and clip; with --hard-negatives-key",
+                 PNB__RANGE(0, 64)),
+    PNB__ROW_TEXT("hard-negatives-key", AT(job.dataset.negatives_key), "NAME",
+                  "Field of a sample's record, a text or a list, or column of a table that has "
+                  "them; samples without any are left out and named"),
     PNB__ROW_FLAG("dataset-resampled", AT(job.dataset_resampled),
                   "Draw training samples with replacement"),
     PNB__ROW_TEXT("csv-separator", AT(csv_separator), "CHAR",
@@ -187,6 +197,19 @@ static const pnb__option options[] = {
                   PNB__RANGE(0, INFINITY)),
     PNB__ROW_CHOICE("mmd-form", AT(job.loss.mmd_published), "FORM", "exact|published",
                     "Its kernel of squared distances, or of distances as in PVSE's code"),
+    PNB__ROW_FILE("distill-images", AT(job.distill_images), "SET",
+                  "Embedding set of the training pictures by a frozen teacher (penumbra embed)"),
+    PNB__ROW_FILE("distill-texts", AT(job.distill_texts), "SET",
+                  "The same of the training captions"),
+    PNB__ROW_REAL("distill-weight", AT(distill_weight), "W",
+                  "Weight of the teacher's loss; 1 by default", PNB__RANGE(0, INFINITY)),
+    PNB__ROW_CHOICE("distill-loss", AT(distill_loss), "FORM", "contrastive|kl",
+                    "Cross-entropy between the teacher's matches in the batch and ours, of any "
+                    "width (open_clip), or the divergence from its Gaussians, of the same width",
+                    .fallback = "contrastive"),
+    PNB__ROW_REAL("distill-scale", AT(job.distill_scale), "A",
+                  "Scale of the teacher's logits; its own by default, else 100",
+                  PNB__RANGE(1e-6, 1e6)),
     PNB__ROW_INT("head-epochs", AT(job.head_epochs), "N",
                  "First phase: so many epochs in which a pretrained trunk and word vectors stand "
                  "still; the schedule begins anew behind it",
@@ -301,6 +324,10 @@ static const pnb__option options[] = {
     PNB__ROW_FLAG(
         "grad-checkpointing", AT(job.grad_checkpointing),
         "Keep less for the backward pass and compute it again: same bits, less memory, more time"),
+    PNB__ROW_CHOICE("grad-cache-precision", AT(grad_cache), "NAME", "fp32|bf16",
+                    "With --accum-freq: how the distributions of all forward passes are kept until "
+                    "the loss has seen them; bf16 is half as much, and the loss sees them rounded",
+                    .fallback = "fp32"),
     PNB__ROW_INT("global-batch", AT(job.global_batch), "N",
                  "Pairs of one step in all processes, a multiple of --batch-size, in place of "
                  "--accum-freq: the same training whatever the number of processes",
@@ -397,6 +424,7 @@ static void defaults(void *args)
     pnb__train_args *a = args;
     *a = (pnb__train_args){.job = pnb__train_recipe_of(a),
                            .inclusion_alpha_occ = NAN,
+                           .distill_weight = NAN,
                            .zeroshot_frequency = PNB__INT_UNSET,
                            .retrieval_frequency = PNB__INT_UNSET};
     a->job.optim.kind = PNB_N_OPTIM_KINDS;

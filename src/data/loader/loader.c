@@ -98,16 +98,56 @@ static bool is_past_end(const pnb_loader *l, uint64_t ticket)
     return l->opts.n_epochs > 0 && position_of(l, ticket).epoch >= l->opts.n_epochs;
 }
 
+static size_t part_size(const pnb_dataset *ds, size_t part)
+{
+    return pnb_dataset_part_first(ds, part + 1) - pnb_dataset_part_first(ds, part);
+}
+
+/* The part that a share of all weights, factor times samples, falls into. Rounding may leave a
+ * little behind the last one that counts. */
+static size_t part_at(const pnb_loader *l, double share)
+{
+    size_t last = 0;
+    double total = 0, passed = 0;
+    for (size_t p = 0; p < l->opts.n_factors; p++)
+        total += l->opts.factors[p] * (double)part_size(l->ds, p);
+    for (size_t p = 0; p < l->opts.n_factors; p++) {
+        double weight = l->opts.factors[p] * (double)part_size(l->ds, p);
+        if (!(weight > 0))
+            continue;
+        last = p;
+        passed += weight;
+        if (share * total < passed)
+            break;
+    }
+    return last;
+}
+
+/* Draws of a mix: a part, then a sample of it. */
+static void draw_mixed(pnb_loader *l, pnb__rng *rng)
+{
+    for (size_t i = 0; i < l->n_draws; i++) {
+        size_t part = part_at(l, pnb__rng_uniform(rng));
+        size_t drawn = (size_t)pnb__rng_below(rng, part_size(l->ds, part));
+        l->order[i] = (uint32_t)(pnb_dataset_part_first(l->ds, part) + drawn);
+    }
+}
+
 static void make_order(pnb_loader *l, uint64_t epoch)
 {
     bool is_fixed = !l->opts.shuffle && !l->opts.resample;
     if (l->has_order && (l->order_epoch == epoch || is_fixed))
         return;
     pnb__rng rng;
-    uint64_t purpose = l->opts.by_class ? 7 : l->opts.resample ? 6 : 5;
+    bool is_mixed = l->opts.n_factors > 0;
+    uint64_t purpose = is_mixed ? 8 : l->opts.by_class ? 7 : l->opts.resample ? 6 : 5;
     pnb__rng_init(&rng, l->opts.seed, (purpose << 56) | epoch);
     l->order_epoch = epoch;
     l->has_order = true;
+    if (is_mixed) {
+        draw_mixed(l, &rng);
+        return;
+    }
     if (l->opts.by_class) {
         pnb__class_order(&l->classes, &rng, l->opts.batch_size, l->n_batches, l->order);
         return;
@@ -171,6 +211,32 @@ static pnb_status check_templates(const pnb_loader_opts *o, pnb_error *err)
     return PNB_OK;
 }
 
+/* Factors of parts, and negatives that a data set may have. */
+static pnb_status check_mix(const pnb_dataset *ds, const pnb_loader_opts *o, pnb_error *err)
+{
+    double sum = 0;
+    if (o->n_negatives > 64)
+        return pnb__fail(err, PNB_ARG, "loader: %zu hard negatives of a sample, 64 are the most",
+                         o->n_negatives);
+    if (o->n_factors == 0)
+        return PNB_OK;
+    if (!o->resample)
+        return pnb__fail(err, PNB_ARG,
+                         "loader: factors say how often samples are drawn, and none is drawn: "
+                         "resample them");
+    if (o->n_factors != pnb_dataset_n_parts(ds))
+        return pnb__fail(err, PNB_ARG, "loader: %zu factors for %zu parts of the data",
+                         o->n_factors, pnb_dataset_n_parts(ds));
+    for (size_t p = 0; p < o->n_factors; p++) {
+        if (!(o->factors[p] >= 0 && o->factors[p] <= 1e9))
+            return pnb__fail(err, PNB_ARG, "loader: factor %zu is %g, wanted 0 to 10^9", p,
+                             o->factors[p]);
+        sum += o->factors[p] * (double)part_size(ds, p);
+    }
+    return sum > 0 ? PNB_OK
+                   : pnb__fail(err, PNB_ARG, "loader: every part with samples has factor 0");
+}
+
 static pnb_status check_opts(const pnb_dataset *ds, const pnb_loader_opts *o, pnb_error *err)
 {
     size_t n = ds ? pnb_dataset_size(ds) : 0;
@@ -208,7 +274,8 @@ static pnb_status check_opts(const pnb_dataset *ds, const pnb_loader_opts *o, pn
                          "resampled nor in the order of the data set");
     if ((unsigned)o->texts >= PNB_N_TEXT_CHOICES)
         return pnb__fail(err, PNB_ARG, "loader: unknown choice of captions %d", (int)o->texts);
-    return check_templates(o, err);
+    pnb_status status = check_mix(ds, o, err);
+    return status == PNB_OK ? check_templates(o, err) : status;
 }
 
 /* Samples of an epoch, and its batches. By class it has as many batches as the samples fill. */

@@ -10,11 +10,16 @@
 enum { MAX_ATTEMPTS = 64, N_LEVELS = 4 };
 
 /* Purposes of draws: part of the key, so that they are independent. */
-enum { DRAW_TEXT = 0x63617074, DRAW_REPLACEMENT = 0x7265706c };
+enum { DRAW_TEXT = 0x63617074, DRAW_REPLACEMENT = 0x7265706c, DRAW_NEGATIVE = 0x6e656761 };
 
 size_t pnb__texts_per_image(const pnb_loader_opts *opts)
 {
     return opts->texts == PNB_TEXT_ALL_LEVELS ? N_LEVELS : 1;
+}
+
+size_t pnb__first_negative(const pnb_loader_opts *opts)
+{
+    return opts->batch_size * pnb__texts_per_image(opts);
 }
 
 static void draw_init(pnb__rng *rng, const pnb_loader_opts *opts, uint64_t epoch, uint64_t purpose,
@@ -29,18 +34,19 @@ static void draw_init(pnb__rng *rng, const pnb_loader_opts *opts, uint64_t epoch
 pnb_status pnb__batch_room_create(pnb__batch_room *room, const pnb_loader_opts *opts,
                                   pnb_error *err)
 {
-    size_t n = opts->batch_size, n_texts = n * pnb__texts_per_image(opts);
+    size_t n = opts->batch_size, n_texts = pnb__first_negative(opts) + n * opts->n_negatives;
     size_t n_pixels = n * 3 * (size_t)opts->preprocess.width * (size_t)opts->preprocess.height;
     size_t n_tokens = opts->tokenizer ? n_texts * (size_t)opts->context_length : 0;
     *room = (pnb__batch_room){0};
     room->pixels = pnb__alloc_array(n_pixels, sizeof *room->pixels);
     room->tokens = n_tokens ? pnb__alloc_array(n_tokens, sizeof *room->tokens) : NULL;
     room->levels = pnb__alloc_array(n_texts, sizeof *room->levels);
+    room->picks = pnb__alloc_array(n_texts, sizeof *room->picks);
     room->samples = pnb__alloc_array(n, sizeof *room->samples);
     room->rows = pnb__alloc_array(n_texts, sizeof *room->rows);
     room->text_pointers = pnb__alloc_array(n_texts, sizeof *room->text_pointers);
-    if (!room->pixels || (n_tokens && !room->tokens) || !room->levels || !room->samples ||
-        !room->rows || !room->text_pointers) {
+    if (!room->pixels || (n_tokens && !room->tokens) || !room->levels || !room->picks ||
+        !room->samples || !room->rows || !room->text_pointers) {
         pnb__batch_room_free(room);
         return pnb__fail_nomem(err, n_pixels * sizeof *room->pixels);
     }
@@ -52,6 +58,7 @@ void pnb__batch_room_free(pnb__batch_room *room)
     pnb__free(room->pixels);
     pnb__free(room->tokens);
     pnb__free(room->levels);
+    pnb__free(room->picks);
     pnb__free(room->samples);
     pnb__free(room->rows);
     pnb__free(room->text_pointers);
@@ -193,17 +200,40 @@ static pnb_status fill_texts(const pnb_loader_opts *opts, const pnb_sample *s, u
         room->rows[row] = (pnb__text_row){offset, room->texts.size - offset};
         pnb__buf_putc(&room->texts, 0);
         room->levels[row] = s->levels[pick];
+        room->picks[row] = (int32_t)pick;
     }
     return PNB_OK;
 }
 
-/* After all texts are in the buffer, which may have moved while growing. */
-static pnb_status tokenise(const pnb_loader_opts *opts, pnb__batch_room *room)
+/* n_negatives of a sample's from one that is drawn on, each once where there are as many. Never in
+ * a template: a negative is made to differ from its caption by a word. */
+static pnb_status fill_negatives(const pnb_loader_opts *opts, const pnb_sample *s, uint64_t epoch,
+                                 int64_t sample, size_t place, pnb__batch_room *room)
+{
+    size_t n = s->n_negatives;
+    pnb__rng rng;
+    draw_init(&rng, opts, epoch, DRAW_NEGATIVE, (uint64_t)sample);
+    size_t pick = opts->n_negatives > 0 ? (size_t)pnb__rng_below(&rng, n) : 0;
+    for (size_t k = 0; k < opts->n_negatives; k++) {
+        size_t row = pnb__first_negative(opts) + place * opts->n_negatives + k;
+        size_t offset = room->texts.size;
+        pnb__buf_puts(&room->texts, s->negatives[(pick + k) % n]);
+        if (room->texts.failed)
+            return pnb__fail_nomem(&room->error, room->texts.size);
+        room->rows[row] = (pnb__text_row){offset, room->texts.size - offset};
+        pnb__buf_putc(&room->texts, 0);
+    }
+    return PNB_OK;
+}
+
+/* n rows from `first` on, after all texts are in the buffer, which may have moved while growing. */
+static pnb_status tokenise(const pnb_loader_opts *opts, pnb__batch_room *room, size_t first,
+                           size_t n)
 {
     pnb_batch *b = &room->batch;
     if (room->texts.failed)
         return pnb__fail_nomem(&room->error, room->texts.size);
-    for (size_t row = 0; row < b->n_texts; row++) {
+    for (size_t row = first; row < first + n; row++) {
         const pnb__text_row *r = &room->rows[row];
         pnb_token_count count = {0};
         room->text_pointers[row] = room->texts.data + r->offset;
@@ -302,8 +332,13 @@ static pnb_status fill_place(const pnb_dataset *ds, const pnb_loader_opts *opts,
         status = pnb__fail(why, PNB_FORMAT, "sample %s has no caption", s.key);
         goto done;
     }
+    if (opts->n_negatives > 0 && s.n_negatives == 0) {
+        status = pnb__fail(why, PNB_FORMAT, "sample %s has no hard negative", s.key);
+        goto done;
+    }
     PNB_TRY(fill_image(ds, opts, cache, &s, key, room->pixels + place * 3 * plane, why));
     PNB_TRY(fill_texts(opts, &s, key[1], (int64_t)key[2], place, room));
+    PNB_TRY(fill_negatives(opts, &s, key[1], (int64_t)key[2], place, room));
     room->samples[place] = (int64_t)key[2];
 done:
     pnb_sample_reset(&s);
@@ -351,6 +386,7 @@ void pnb__batch_prepare(const pnb_dataset *ds, const pnb_loader_opts *opts, pnb_
                               .tokens = room->tokens,
                               .levels = room->levels,
                               .samples = room->samples,
+                              .picks = room->picks,
                               .texts = room->text_pointers};
     pnb_error_reset(&room->error);
     pnb__skips_free(&room->skips);
@@ -360,5 +396,10 @@ void pnb__batch_prepare(const pnb_dataset *ds, const pnb_loader_opts *opts, pnb_
     for (size_t place = 0; place < job->n && room->status == PNB_OK; place++)
         room->status = fill_or_replace(ds, opts, cache, job, place, room);
     if (room->status == PNB_OK)
-        room->status = tokenise(opts, room);
+        room->status = tokenise(opts, room, 0, room->batch.n_texts);
+    if (room->status == PNB_OK && opts->n_negatives > 0)
+        room->status = tokenise(opts, room, pnb__first_negative(opts), job->n * opts->n_negatives);
+    if (opts->n_negatives > 0 && room->tokens != NULL)
+        room->batch.negatives =
+            room->tokens + pnb__first_negative(opts) * (size_t)opts->context_length;
 }

@@ -35,7 +35,7 @@ typedef struct pnb__text_row {
 typedef struct pnb__batch_room {
     pnb_batch batch;
     float *pixels;
-    int32_t *tokens, *levels;
+    int32_t *tokens, *levels, *picks; /* tokens and rows of negatives lie behind all others' */
     int64_t *samples;
     const char **text_pointers;
     pnb__text_row *rows;
@@ -80,6 +80,8 @@ void pnb__batch_room_free(pnb__batch_room *room);
 
 /* Appends the template with the caption in place of its first "{c}" or, without one, "{}". */
 void pnb__template_fill(pnb__buf *b, const char *form, const char *text);
+/* Row of a batch's first negative, behind the texts of a whole batch. */
+size_t pnb__first_negative(const pnb_loader_opts *opts);
 size_t pnb__texts_per_image(const pnb_loader_opts *opts);
 /* Takes the text over; a sample that is already listed is not listed again. */
 pnb_status pnb__skips_add(pnb__skips *skips, int64_t sample, char *why_take, pnb_error *err);

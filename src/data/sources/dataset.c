@@ -25,6 +25,7 @@ pnb__entry pnb__entry_empty(void)
                         .json_path = PNB__NO_TEXT,
                         .txt_path = PNB__NO_TEXT,
                         .text = PNB__NO_TEXT,
+                        .negative = PNB__NO_TEXT,
                         .label = -1,
                         .class_name = PNB__NO_TEXT};
 }
@@ -223,7 +224,7 @@ static pnb_status copy_options(pnb_dataset *ds, const pnb_dataset_opts *opts, pn
     pnb_status status = PNB_OK;
     ds->opts = given;
     ds->opts.csv_img_key = ds->opts.csv_caption_key = ds->opts.csv_label_key = NULL;
-    ds->opts.image_key = ds->opts.text_key = NULL;
+    ds->opts.image_key = ds->opts.text_key = ds->opts.negatives_key = NULL;
     PNB_TRY(copy_option(&given.csv_img_key, "filepath", err));
     ds->opts.csv_img_key = given.csv_img_key;
     PNB_TRY(copy_option(&given.csv_caption_key, "title", err));
@@ -234,7 +235,37 @@ static pnb_status copy_options(pnb_dataset *ds, const pnb_dataset_opts *opts, pn
     ds->opts.image_key = given.image_key;
     PNB_TRY(copy_option(&given.text_key, NULL, err));
     ds->opts.text_key = given.text_key;
+    PNB_TRY(copy_option(&given.negatives_key, NULL, err));
+    ds->opts.negatives_key = given.negatives_key;
 done:
+    return status;
+}
+
+/* All that one source between "::" names, whose end is noted. */
+static pnb_status scan_part(pnb_dataset *ds, const char *part, size_t n, pnb_error *err)
+{
+    pnb__paths paths = {0};
+    char *spec = pnb__strndup(part, n);
+    pnb_status status = spec != NULL ? PNB_OK : pnb__fail_nomem(err, n);
+    if (status == PNB_OK)
+        status = pnb__spec_expand(&paths, spec, err);
+    for (size_t i = 0; i < paths.n && status == PNB_OK; i++)
+        status = scan_path(ds, paths.items[i], err);
+    if (status == PNB_OK)
+        status = PNB_PUSH(ds->part_end, ds->n_parts, err, ds->n_entries);
+    pnb__paths_free(&paths);
+    pnb__free(spec);
+    return status;
+}
+
+static pnb_status scan_parts(pnb_dataset *ds, const char *spec, pnb_error *err)
+{
+    pnb_status status = PNB_OK;
+    for (const char *p = spec; p != NULL && status == PNB_OK;) {
+        const char *next = strstr(p, "::");
+        status = scan_part(ds, p, next != NULL ? (size_t)(next - p) : strlen(p), err);
+        p = next != NULL ? next + 2 : NULL;
+    }
     return status;
 }
 
@@ -254,8 +285,7 @@ pnb_status pnb_dataset_open(pnb_dataset **out, const char *spec, const pnb_datas
     }
     PNB_TRY(pnb__spec_expand(&paths, spec, err));
     ds->n_shards_wanted = paths.n;
-    for (size_t i = 0; i < paths.n; i++)
-        PNB_TRY(scan_path(ds, paths.items[i], err));
+    PNB_TRY(scan_parts(ds, spec, err)); /* expanded above for the count, which all parts share */
     PNB_TRY(pnb__classes_finish(ds, err));
     if (ds->texts.failed) {
         status = pnb__fail_nomem(err, ds->texts.size);
@@ -293,6 +323,8 @@ void pnb_dataset_free(pnb_dataset *ds)
     pnb__free((void *)ds->opts.csv_label_key);
     pnb__free((void *)ds->opts.image_key);
     pnb__free((void *)ds->opts.text_key);
+    pnb__free((void *)ds->opts.negatives_key);
+    pnb__free(ds->part_end);
     pnb__free(ds->warnings);
     pnb__free(ds->sources);
     pnb__free(ds->entries);
@@ -305,6 +337,16 @@ void pnb_dataset_free(pnb_dataset *ds)
 size_t pnb_dataset_size(const pnb_dataset *ds)
 {
     return ds->n_entries;
+}
+
+size_t pnb_dataset_n_parts(const pnb_dataset *ds)
+{
+    return PNB_MAX(ds->n_parts, (size_t)1); /* a synthetic one has no sources */
+}
+
+size_t pnb_dataset_part_first(const pnb_dataset *ds, size_t i)
+{
+    return i == 0 ? 0 : i <= ds->n_parts ? ds->part_end[i - 1] : ds->n_entries;
 }
 
 pnb_dataset_kind pnb_dataset_get_kind(const pnb_dataset *ds)

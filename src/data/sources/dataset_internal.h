@@ -39,6 +39,7 @@ typedef struct pnb__entry {
     size_t json_path, txt_path; /* folder: files beside the picture */
     size_t text;                /* table, class folder */
     int32_t label;              /* number of the class, -1 unknown */
+    size_t negative;            /* table: a caption that does not fit */
     size_t class_name;          /* as the source names it; numbered when all are known */
 } pnb__entry;
 
@@ -54,6 +55,8 @@ struct pnb_dataset {
     size_t
         n_shards_wanted; /* sources and shards of folders: one broken one of several is left out */
     size_t n_shards_broken;
+    size_t *part_end; /* [n_parts] entries up to the end of each source between "::" */
+    size_t n_parts;
     char **classes; /* names by number; NULL when there are none */
     size_t n_classes;
 };

@@ -2,8 +2,9 @@
  * order: "captions": [text, ...]        with "levels": [0..3, ...] of the same length, if there
  *   "sentences": [{"raw": text}]   COCO's Karpathy form
  *   "caption" or "text": text      or a list of texts
- * A .txt gives one caption a line. "label" and "class" name its class. Everything must be UTF-8.
- * Unknown keys are left to the reader of pnb_sample.json. */
+ * Captions that do not fit stand under a key of the caller's, a text or a list. A .txt gives one
+ * caption a line. "label" and "class" name its class. Everything must be UTF-8. Unknown keys are
+ * left to the reader of pnb_sample.json. */
 #include <string.h>
 
 #include "data/sources/dataset_internal.h"
@@ -14,7 +15,7 @@ enum { MAX_TEXT_BYTES = 16 << 20, MAX_TEXTS = 100000 };
 struct pnb__sample_memory {
     json_t *root;
     char *json, *text, *path;
-    const char **texts;
+    const char **texts, **negatives;
     int *levels;
 };
 
@@ -27,6 +28,7 @@ void pnb_sample_reset(pnb_sample *s)
         pnb__free(m->text);
         pnb__free(m->path);
         pnb__free(m->texts);
+        pnb__free(m->negatives);
         pnb__free(m->levels);
         pnb__free(m);
     }
@@ -247,6 +249,34 @@ done:
     return status;
 }
 
+/* A text or a list of texts under the key that was asked for, or the table's column. */
+static pnb_status read_negatives(const pnb_dataset *ds, const pnb__entry *e, pnb_sample *out,
+                                 pnb_error *err)
+{
+    pnb__sample_memory *m = out->memory;
+    const char *key = ds->opts.negatives_key;
+    json_t *value = key != NULL && m->root != NULL ? json_object_get(m->root, key) : NULL;
+    bool is_list = json_is_array(value), is_absent = value == NULL || json_is_null(value);
+    size_t n = is_list ? json_array_size(value) : 1;
+    if (key == NULL || (is_absent && e->negative == PNB__NO_TEXT))
+        return PNB_OK;
+    if (n > MAX_TEXTS)
+        return pnb__fail(err, PNB_LIMIT, "%zu texts under \"%s\", at most %d are read", n, key,
+                         (int)MAX_TEXTS);
+    if (PNB_ALLOC(m->negatives, n + 1, err) != PNB_OK)
+        return PNB_NOMEM;
+    for (size_t i = 0; i < n; i++) {
+        const json_t *item = is_list ? json_array_get(value, i) : value;
+        const char *text = is_absent ? ds->texts.data + e->negative : json_string_value(item);
+        if (text == NULL || text[0] == '\0')
+            return pnb__fail(err, PNB_FORMAT, "\"%s\" is neither a text nor a list of texts", key);
+        m->negatives[i] = text;
+    }
+    out->negatives = m->negatives;
+    out->n_negatives = n;
+    return PNB_OK;
+}
+
 pnb_status pnb__record_read(const pnb_dataset *ds, const pnb__entry *e, pnb_sample *out,
                             pnb_error *err)
 {
@@ -264,6 +294,7 @@ pnb_status pnb__record_read(const pnb_dataset *ds, const pnb__entry *e, pnb_samp
     else if (e->class_name != PNB__NO_TEXT)
         out->class_name = ds->texts.data + e->class_name;
     PNB_TRY(read_texts(ds, e, out, err));
+    PNB_TRY(read_negatives(ds, e, out, err));
     if (ds->sources[e->source].kind == PNB_DATASET_JSONL)
         PNB_TRY(find_line_image(ds, e, out, err));
     if (out->n_texts == 0 && !ds->opts.allow_no_caption) {

@@ -48,6 +48,15 @@ static pnb_status find_label(const pnb_dataset *ds, const pnb__csv *csv, size_t 
     return PNB_OK;
 }
 
+/* Of hard negatives, where a column is asked for. */
+static pnb_status find_negative(const pnb_dataset *ds, const pnb__csv *csv, size_t *column,
+                                pnb_error *err)
+{
+    *column = NO_COLUMN;
+    return ds->opts.negatives_key ? pnb__csv_column(csv, ds->opts.negatives_key, column, err)
+                                  : PNB_OK;
+}
+
 /* A table of labels needs no captions where samples without one are kept. */
 static pnb_status find_text(const pnb_dataset *ds, const pnb__csv *csv, size_t label,
                             size_t *column, pnb_error *err)
@@ -64,12 +73,13 @@ static pnb_status find_text(const pnb_dataset *ds, const pnb__csv *csv, size_t l
 static pnb_status add_rows(pnb_dataset *ds, pnb__csv *csv, const char *dir, const char *path,
                            pnb_error *err)
 {
-    size_t image, text, label, n_left_out = 0;
+    size_t image, text, label, negative, n_left_out = 0;
     bool more = true;
     pnb_status status = PNB_OK;
     PNB_TRY(pnb__csv_column(csv, ds->opts.csv_img_key, &image, err));
     PNB_TRY(find_label(ds, csv, &label, err));
     PNB_TRY(find_text(ds, csv, label, &text, err));
+    PNB_TRY(find_negative(ds, csv, &negative, err));
     for (;;) {
         PNB_TRY(pnb__csv_next(csv, &more, err));
         if (!more)
@@ -84,6 +94,8 @@ static pnb_status add_rows(pnb_dataset *ds, pnb__csv *csv, const char *dir, cons
         entry.image_path = add_path(ds, dir, csv->fields[image]);
         if (words[0])
             entry.text = pnb__dataset_add_text(ds, words);
+        if (negative != NO_COLUMN && csv->fields[negative][0])
+            entry.negative = pnb__dataset_add_text(ds, csv->fields[negative]);
         if (label != NO_COLUMN && csv->fields[label][0])
             entry.class_name = pnb__dataset_add_text(ds, csv->fields[label]);
         PNB_TRY(pnb__dataset_add_entry(ds, &entry, err));

@@ -48,6 +48,9 @@ static pnb_loader_opts loader_opts(const pnb__contrastive *c)
     l.seed = o->seed;
     l.n_workers = o->workers;
     l.resample = o->dataset_resampled;
+    l.factors = o->upsampling_factors;
+    l.n_factors = o->n_upsampling_factors;
+    l.n_negatives = (size_t)o->n_negatives;
     l.by_class = o->batch_by_class;
     l.max_image_pixels = o->max_image_pixels; /* a bomb is skipped, and named at the end */
     l.preprocess = c->preprocess;
@@ -70,6 +73,7 @@ static pnb_status make_val_loader(pnb__contrastive *c, pnb_error *err)
     pnb_loader_opts l = loader_opts(c);
     l.batch_size = PNB_MIN(l.batch_size, pnb_dataset_size(c->val)); /* all in one where it fits */
     l.shuffle = l.resample = l.by_class = false; /* classes of validation are others */
+    l.n_factors = l.n_negatives = 0;
     l.drop_last = false;
     l.n_workers = 0;
     l.rank = 0, l.n_ranks = 1; /* every process validates the whole set, and all find the same */
@@ -174,6 +178,17 @@ static pnb_status check_masks(const pnb__contrastive *c, pnb_error *err)
                      pnb_loss_name(PNB_LOSS_IMG_INCLUSION), c->info->family);
 }
 
+/* Before the model is made: which source a factor is of shows in their order alone. */
+static pnb_status check_factors(const pnb__contrastive *c, pnb_error *err)
+{
+    size_t n = c->opts->n_upsampling_factors;
+    if (n == 0 || n == pnb_dataset_n_parts(c->train))
+        return PNB_OK;
+    return pnb__fail(err, PNB_ARG,
+                     "--train-data-upsampling-factors: %zu factors for %zu parts of the data", n,
+                     pnb_dataset_n_parts(c->train));
+}
+
 /* ---- opening, put together ---- */
 
 /* Data before the model: a fresh tokenizer and the context of `tiny` come from the captions. */
@@ -186,11 +201,13 @@ static pnb_status open_contrastive(void *self, const char *checkpoint, pnb__obje
     PNB_TRY(check_others(c, err));
     if (c->train == NULL) /* open already where its classes were counted */
         PNB_TRY(open_dataset(c, c->opts->train_data, &c->train, err));
+    PNB_TRY(check_factors(c, err));
     if (c->opts->val_data != NULL)
         PNB_TRY(open_dataset(c, c->opts->val_data, &c->val, err));
     /* a checkpoint of factors stands on the base, which --model names in a resumed run too */
     PNB_TRY(pnb__contrastive_open_model(c, c->opts->lora_rank > 0 ? NULL : checkpoint, err));
     PNB_TRY(pnb__contrastive_adapt(c, checkpoint, err));
+    PNB_TRY(pnb__teacher_open(c, err));
     PNB_TRY(pnb__contrastive_check_rates(c, err));
     PNB_TRY(check_masks(c, err));
     PNB_TRY(check_whole(c, err));
@@ -233,78 +250,12 @@ static void close_contrastive(void *self)
     pnb_loader_free(c->val_loader);
     pnb__step_free(c->step_graphs);
     pnb__lora_free(c->lora);
+    pnb__teacher_free(c->teacher);
     pnb_model_free(c->model);
     pnb_tokenizer_free(c->tokenizer);
     pnb_dataset_free(c->train);
     pnb_dataset_free(c->val);
     pnb__free(c->params);
-}
-
-/* ---- what out.log says of the data ---- */
-
-/* Rates of pretrained towers leave new ones where they are, which no loss would tell in time. */
-static pnb_status announce_rates(const pnb__contrastive *c, pnb__trainer *t, pnb_error *err)
-{
-    const pnb_train_opts *o = c->opts;
-    if (o->head_lr_ratio != 1) {
-        pnb_status status =
-            pnb__record_info(t, err, "Rates: heads %g of the rest", o->head_lr_ratio);
-        if (status != PNB_OK)
-            return status;
-    }
-    if (o->image_lr_ratio == 1 && o->text_lr_ratio == 1 && o->layer_lr_decay == 1)
-        return PNB_OK;
-    return pnb__record_info(
-        t, err, "Rates: image tower %g of the whole, text tower %g, each block %g of the next%s",
-        o->image_lr_ratio, o->text_lr_ratio, o->layer_lr_decay,
-        c->is_fresh ? "; all weights are new, and such rates are made for pretrained ones: start "
-                      "from a model directory, or set --image-lr-ratio, --text-lr-ratio and "
-                      "--layer-lr-decay to 1"
-                    : "");
-}
-
-/* The recipe of PCME goes by the objective, and its rate is a narrow ResNet's: under it new
- * transformers stay at chance (docs/numerics-training.md#pcme). */
-static pnb_status announce_large_rate(const pnb__contrastive *c, pnb__trainer *t, pnb_error *err)
-{
-    const double most = 1e-3;
-    bool has_transformer = c->info->vision.n_layers > 0 || c->info->text.n_layers > 0;
-    bool is_pcme = pnb__family_of(&c->model->config)->scale_is_match;
-    if (!c->is_fresh || !is_pcme || !has_transformer || c->opts->optim.lr <= most)
-        return PNB_OK;
-    return pnb__record_info(t, err,
-                            "Learning rate %g: made for a ResNet and GRUs; new transformers under "
-                            "PCME's heads learn at a smaller one: --lr 5e-4",
-                            c->opts->optim.lr);
-}
-
-/* What was settled for the user and shapes the run. */
-static pnb_status announce(void *self, pnb__trainer *t, pnb_error *err)
-{
-    const pnb__contrastive *c = self;
-    pnb_status status = PNB_OK;
-    if (c->info->text.has_unc)
-        status = pnb__record_info(t, err, "Log-variance of captions from: %s",
-                                  pnb_text_unc_source_name(c->info->text_unc_source));
-    if (status == PNB_OK && c->n_words > 0)
-        status = pnb__record_info(t, err, "Word vectors: %zu of %zu words found in %s",
-                                  c->n_words_found, c->n_words, c->opts->word_vectors);
-    if (status == PNB_OK && c->n_trunk_arrays > 0)
-        status = pnb__record_info(t, err, "Image trunk: %zu arrays of %s", c->n_trunk_arrays,
-                                  c->opts->image_trunk);
-    if (status == PNB_OK)
-        status = pnb__contrastive_announce_lora(c, t, err);
-    if (status == PNB_OK)
-        status = announce_rates(c, t, err);
-    if (status == PNB_OK)
-        status = announce_large_rate(c, t, err);
-    if (status == PNB_OK && c->context.n_texts > 0)
-        status = pnb__record_info(
-            t, err,
-            "Context: %d tokens, which %.2f%% of the training captions fit into as they are drawn "
-            "(the longest has %d); --force-context-length sets another",
-            c->context.length, 100 * c->context.share_within, c->context.longest);
-    return status;
 }
 
 /* ---- a step ---- */
@@ -338,12 +289,13 @@ pnb_status pnb__contrastive_scale(const pnb__contrastive *c, double *a, double *
     return status;
 }
 
-/* The terms that have a weight; diversity is none of validation's. */
+/* The terms that have a weight; diversity is none of validation's, and the teacher knows the
+ * training data alone. */
 static void add_terms(const pnb__contrastive *c, const double *term, bool validates,
                       pnb__figures *out)
 {
     for (int i = 0; i < PNB_N_LOSS_TERMS; i++)
-        if (c->opts->loss.weight[i] > 0 && !(validates && i == PNB_LOSS_DIVERSITY))
+        if (c->opts->loss.weight[i] > 0 && !(validates && i >= PNB_LOSS_DIVERSITY))
             pnb__figures_add(out, pnb_loss_name((pnb_loss_term)i), NULL, term[i]);
 }
 
@@ -474,7 +426,7 @@ pnb__objective pnb__contrastive_objective(pnb__contrastive *c, const pnb_ctx *ct
 {
     static const pnb__objective_calls calls = {.open = open_contrastive,
                                                .start = start_contrastive,
-                                               .announce = announce,
+                                               .announce = pnb__contrastive_announce,
                                                .conclude = pnb__contrastive_conclude,
                                                .step = step_contrastive,
                                                .updated = updated,

@@ -24,6 +24,9 @@ typedef struct pnb__context {
     int longest;
 } pnb__context;
 
+/* Rows of a frozen teacher; teacher.c. */
+typedef struct pnb__teacher pnb__teacher;
+
 /* What a caption is put into, with probability `share`. */
 typedef struct pnb__templates {
     const char *const *texts;
@@ -52,6 +55,7 @@ typedef struct pnb__contrastive {
     size_t n_adapted;    /* of params, with LoRA */
     const char *base_sha256;              /* of the file that a model with LoRA came from */
     pnb__param *logit_scale, *logit_bias; /* NULL when the model has none */
+    pnb__teacher *teacher;                /* NULL: no distillation */
     pnb__step_graphs *step_graphs;
     int64_t step, steps_per_epoch; /* step: the one that runs */
     double term[PNB_N_LOSS_TERMS]; /* of the last step */
@@ -65,6 +69,9 @@ pnb__objective pnb__contrastive_objective(pnb__contrastive *c, const pnb_ctx *ct
 /* a = exp(logit_scale) and b = logit_bias of the weights as they are. Errors  IO */
 pnb_status pnb__contrastive_scale(const pnb__contrastive *c, double *a, double *b, pnb_error *err);
 pnb__text_masker pnb__contrastive_masker(const pnb__contrastive *c);
+
+/* ---- announce.c ---- The objective's call `announce`. */
+pnb_status pnb__contrastive_announce(void *self, pnb__trainer *t, pnb_error *err);
 
 /* ---- share.c ---- what several processes have of a step, and say of it at the end */
 /* o->accum_freq becomes that of all processes.  Errors  ARG (a global batch that does not divide, a
@@ -118,6 +125,22 @@ pnb__layer pnb__contrastive_layer(const pnb_model *m, const char *name);
 /* Weights of locked towers stand still, but for the groups that the options leave unlocked.
  * Errors  ARG (a tower without blocks, more groups than it has) */
 pnb_status pnb__contrastive_lock(pnb__contrastive *c, pnb_error *err);
+
+/* ---- teacher.c ---- */
+bool pnb__teacher_is_asked(const pnb_train_opts *o);
+/* Errors  ARG (sets without a weight, or the other way round), UNSUPPORTED (several processes) */
+pnb_status pnb__teacher_check(const pnb_train_opts *o, pnb_error *err);
+/* c->teacher where one is asked for, of c->train for c->model.
+ * Errors  NOT_FOUND (rows of samples that are not there: how many, the first), ARG (no ids, a
+ * family or width that the divergence does not take, two teachers), those of loading */
+pnb_status pnb__teacher_open(pnb__contrastive *c, pnb_error *err);
+void pnb__teacher_free(pnb__teacher *t);
+size_t pnb__teacher_dim(const pnb__teacher *t);
+double pnb__teacher_scale(const pnb__teacher *t); /* of its logits */
+/* Row of a sample's picture (side 0), of the caption of number `pick` (side 1). */
+int32_t pnb__teacher_row(const pnb__teacher *t, int side, int64_t sample, int32_t pick);
+/* Its numbers, (D'); log_var of Gaussians only. */
+const float *pnb__teacher_part(const pnb__teacher *t, int side, bool log_var, int32_t row);
 
 /* ---- lora_setup.c ---- */
 /* Errors  ARG (options that LoRA does not go with) */

@@ -61,6 +61,7 @@ static pnb_status check_share(const char *name, double value, pnb_error *err)
     return pnb__fail(err, PNB_ARG, "%s is %g, it must lie in 0..1", name, value);
 }
 
+/* What can be said of data before they are opened. */
 static pnb_status check_data(const pnb_train_opts *o, pnb_error *err)
 {
     bool needs_data = o->dataset.kind != PNB_DATASET_SYNTHETIC;
@@ -81,6 +82,23 @@ static pnb_status check_data(const pnb_train_opts *o, pnb_error *err)
         return pnb__fail(err, PNB_ARG,
                          "--batch-by-class: with %s a step would have a class more than once",
                          o->dataset_resampled ? "--dataset-resampled" : "--accum-freq above 1");
+    if (o->n_negatives < 0 || o->n_negatives > 64 ||
+        (o->n_negatives > 0) != (o->dataset.negatives_key != NULL))
+        return pnb__fail(err, PNB_ARG,
+                         "hard negatives are 0 to 64 of a sample, and --hard-negatives goes with "
+                         "--hard-negatives-key");
+    if (o->grad_cache_bf16 && pnb_peers_count(o->ranks) > 1)
+        return pnb__fail(err, PNB_UNSUPPORTED,
+                         "--grad-cache-precision bf16 is of one process: between several "
+                         "distributions are exchanged as floats");
+    if (o->grad_cache_bf16 && o->accum_freq == 1 && o->global_batch <= o->batch_size)
+        return pnb__fail(err, PNB_ARG,
+                         "--grad-cache-precision: one forward pass keeps nothing for the loss: it "
+                         "goes with --accum-freq or --global-batch");
+    if (o->n_upsampling_factors > 0 && !o->dataset_resampled)
+        return pnb__fail(err, PNB_ARG,
+                         "--train-data-upsampling-factors say how often samples are drawn: give "
+                         "--dataset-resampled");
     if (o->epochs_cooldown < 0)
         return pnb__fail(err, PNB_ARG, "cool-down epochs are %lld, they must be 0 or more",
                          (long long)o->epochs_cooldown);
@@ -182,6 +200,8 @@ pnb_status pnb__contrastive_check_opts(const pnb_train_opts *o, pnb_error *err)
         status = check_objective(o, err);
     if (status == PNB_OK)
         status = pnb__contrastive_check_lora(o, err);
+    if (status == PNB_OK)
+        status = pnb__teacher_check(o, err);
     if (status == PNB_OK)
         status = pnb__evaluators_check(o, err);
     if (status == PNB_OK && o->texts == PNB_TEXT_ALL_LEVELS)

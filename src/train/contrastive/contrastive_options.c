@@ -31,6 +31,7 @@ pnb_train_opts pnb_train_opts_default(void)
         .tokenizer_vocab_size = 1500,
         .tokenizer_kind = PNB_TOKENIZER_BYTE_BPE,
         .lora_alpha = NAN,
+        .distill_scale = NAN,
         .lora_image = true,
         .lora_text = true,
         .init_logit_scale = NAN, /* NaN: by batch and width, see model_setup.c */
@@ -267,6 +268,9 @@ static const pnb__field fields[] = {
     {"dataset_type", AT(dataset.kind), dataset_name, PNB__FIELD_ENUM, false, PNB__ALSO_NONE},
     /* which samples a step sees, and in which order */
     {"dataset_resampled", AT(dataset_resampled), NULL, PNB__FIELD_BOOL, true, PNB__ALSO_NONE},
+    {"n_upsampling_factors", AT(n_upsampling_factors), NULL, PNB__FIELD_SIZE, true, PNB__ALSO_NONE},
+    {"hard_negatives", AT(n_negatives), NULL, PNB__FIELD_I64, true, PNB__ALSO_NONE},
+    {"negatives_key", AT(dataset.negatives_key), NULL, PNB__FIELD_STRING, true, PNB__ALSO_NONE},
     {"batch_by_class", AT(batch_by_class), NULL, PNB__FIELD_BOOL, true, PNB__ALSO_NONE},
     {"global_batch", AT(global_batch), NULL, PNB__FIELD_SIZE, false, PNB__ALSO_NONE},
     {"shard_optimizer", AT(shard_optimizer), NULL, PNB__FIELD_BOOL, false, PNB__ALSO_NONE},
@@ -371,6 +375,13 @@ static const pnb__field fields[] = {
     {"diversity_lambda", AT(loss.weight[PNB_LOSS_DIVERSITY]), NULL, PNB__FIELD_DOUBLE, true,
      PNB__ALSO_NONE},
     {"mmd_lambda", AT(loss.weight[PNB_LOSS_MMD]), NULL, PNB__FIELD_DOUBLE, true, PNB__ALSO_NONE},
+    {"distill_weight", AT(loss.weight[PNB_LOSS_DISTILL]), NULL, PNB__FIELD_DOUBLE, true,
+     PNB__ALSO_NONE},
+    {"distill_kl_weight", AT(loss.weight[PNB_LOSS_DISTILL_KL]), NULL, PNB__FIELD_DOUBLE, true,
+     PNB__ALSO_NONE},
+    {"distill_scale", AT(distill_scale), NULL, PNB__FIELD_DOUBLE, true, PNB__ALSO_NAN},
+    {"distill_images", AT(distill_images), NULL, PNB__FIELD_STRING, false, PNB__ALSO_NONE},
+    {"distill_texts", AT(distill_texts), NULL, PNB__FIELD_STRING, false, PNB__ALSO_NONE},
     {"mmd_published", AT(loss.mmd_published), NULL, PNB__FIELD_BOOL, true, PNB__ALSO_NONE},
     {"uniformity_published", AT(loss.uniformity_published), NULL, PNB__FIELD_BOOL, true,
      PNB__ALSO_NONE},
@@ -410,6 +421,7 @@ static const pnb__field fields[] = {
     {"mix_cutmix", AT(mix_cutmix), NULL, PNB__FIELD_DOUBLE, true, PNB__ALSO_NONE},
     {"mix_alpha", AT(mix_alpha), NULL, PNB__FIELD_DOUBLE, true, PNB__ALSO_NONE},
     {"label_smoothing", AT(label_smoothing), NULL, PNB__FIELD_DOUBLE, true, PNB__ALSO_NONE},
+    {"grad_cache_bf16", AT(grad_cache_bf16), NULL, PNB__FIELD_BOOL, true, PNB__ALSO_NONE},
     {"precision", AT(precision), precision_name, PNB__FIELD_ENUM, true, PNB__ALSO_NONE},
 };
 

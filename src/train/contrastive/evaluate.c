@@ -207,6 +207,7 @@ static bool choose_terms(pnb_loss_opts *o, bool masked)
 {
     double sum = 0;
     o->weight[PNB_LOSS_DIVERSITY] = 0;
+    o->weight[PNB_LOSS_DISTILL] = o->weight[PNB_LOSS_DISTILL_KL] = 0; /* of the training data */
     for (int i = 0; i < PNB_N_LOSS_TERMS; i++) {
         bool is_masked = i == PNB_LOSS_IMG_INCLUSION || i == PNB_LOSS_TXT_INCLUSION;
         o->weight[i] = is_masked == masked ? o->weight[i] : 0;

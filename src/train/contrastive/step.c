@@ -49,6 +49,16 @@ static void add_masked(pnb__step_graphs *s, pnb_model *m, towers *tw)
     }
 }
 
+/* Captions that fit no picture of the batch go through the text tower in a pass of their own. */
+static void add_negatives(pnb__step_graphs *s, pnb_model *m, towers *tw)
+{
+    if (s->n_negatives == 0)
+        return;
+    tw->negative.ids = pnb__input(tw->graph, PNB__INT32, 2, (size_t[]){s->n_negatives, s->length});
+    pnb__model_add_places(m, tw->graph, s->n_negatives, &tw->negative);
+    tw->side[NEGATIVE] = pnb__model_build(m, PNB__TEXT_SIDE, tw->graph, &tw->negative, true);
+}
+
 /* Shapes: pixels (B,3,H,W), ids (B,T) -> means and log-variances (B,D); masked ones (M,D). */
 static pnb_status build_towers(pnb__step_graphs *s, towers *tw, bool with_grad, pnb_error *err)
 {
@@ -69,6 +79,7 @@ static pnb_status build_towers(pnb__step_graphs *s, towers *tw, bool with_grad, 
      * the place of its activations as they die. A masked pass built last would give every weight
      * its gradient before any activation is gone. */
     add_masked(s, c->model, tw);
+    add_negatives(s, c->model, tw);
     const pnb__tower_in image = {.pixels = tw->pixels};
     tw->side[TEXT] = pnb__model_build(c->model, PNB__TEXT_SIDE, tw->graph, &tw->text, true);
     tw->side[IMAGE] = pnb__model_build(c->model, PNB__IMAGE_SIDE, tw->graph, &image, true);
@@ -89,6 +100,25 @@ static pnb__tensor *mean_trace(const pnb__dist *d)
     return u;
 }
 
+/* Inputs for the teacher's rows of all pairs, means and what else the terms read. */
+static pnb_status add_teacher(pnb__step_graphs *s, pnb__graph *g, pnb_error *err)
+{
+    const pnb__contrastive *c = s->owner;
+    size_t n = s->n_all * s->batch;
+    if (c->teacher == NULL)
+        return PNB_OK;
+    /* inputs without gradient: nothing of a teacher learns */
+    const size_t shape[2] = {n, pnb__teacher_dim(c->teacher)};
+    for (int side = 0; side < 2; side++) {
+        s->teacher[side].mean = pnb__input(g, PNB__REAL, 2, shape);
+        if (c->opts->loss.weight[PNB_LOSS_DISTILL_KL] > 0)
+            s->teacher[side].log_var = pnb__input(g, PNB__REAL, 2, shape);
+        if (PNB_ALLOC(s->teacher_row[side], n, err) != PNB_OK)
+            return PNB_NOMEM;
+    }
+    return PNB_ALLOC(s->teacher_scratch, n * shape[1], err);
+}
+
 /* L = sum_k weight_k term_k over all rows given. */
 static pnb_status build_loss(pnb__step_graphs *s, pnb__graph *g, const pnb__dist *side,
                              pnb_error *err)
@@ -98,12 +128,21 @@ static pnb_status build_loss(pnb__step_graphs *s, pnb__graph *g, const pnb__dist
                        .text = side[TEXT],
                        .masked_image = side[MASKED_IMAGE],
                        .masked_text = side[MASKED_TEXT],
+                       .negative = side[NEGATIVE],
                        .has_labels = s->labels != NULL};
     in.scale = c->logit_scale != NULL ? pnb__apply(PNB__EXP, pnb__param_tensor(g, c->logit_scale))
                                       : pnb__constant(g, c->info->logit_scale);
     if (c->logit_bias != NULL)
         in.bias = pnb__param_tensor(g, c->logit_bias);
-    pnb_status status = pnb__loss_build(&s->loss, g, &in, &c->opts->loss, err);
+    pnb_status status = add_teacher(s, g, err);
+    if (status != PNB_OK)
+        return status;
+    if (c->teacher != NULL) {
+        in.teacher[0] = s->teacher[0];
+        in.teacher[1] = s->teacher[1];
+        in.teacher_scale = pnb__teacher_scale(c->teacher);
+    }
+    status = pnb__loss_build(&s->loss, g, &in, &c->opts->loss, err);
     s->image_unc = mean_trace(&side[IMAGE]);
     s->text_unc = mean_trace(&side[TEXT]);
     if (status == PNB_OK)
@@ -180,15 +219,21 @@ static pnb_status build_back(pnb__step_graphs *s, pnb_error *err)
 /* Host copies of what three parts hand to each other, (A B, D) a side. */
 static pnb_status make_arrays(pnb__step_graphs *s, pnb_error *err)
 {
-    s->row_scratch = pnb__alloc_array(s->batch * s->dim, sizeof *s->row_scratch);
-    s->grad_scratch = pnb__alloc_array(s->n_all * s->batch * s->dim, sizeof *s->grad_scratch);
+    size_t most = PNB_MAX(s->batch, s->n_negatives); /* one scratch for every side */
+    s->row_scratch = pnb__alloc_array(most * s->dim, sizeof *s->row_scratch);
+    s->grad_scratch = pnb__alloc_array(s->n_all * most * s->dim, sizeof *s->grad_scratch);
     bool ok = s->row_scratch != NULL && s->grad_scratch != NULL;
     for (int i = 0; i < N_SIDES * N_PARTS; i++) {
         size_t n = s->n_all * pnb__step_side_rows(s, i / N_PARTS) * s->dim + 1;
         side_arrays *a = &s->arrays[i / N_PARTS];
-        a->value[i % N_PARTS] = pnb__alloc_zero(n, sizeof(float));
         a->d[i % N_PARTS] = pnb__alloc_zero(n, sizeof(float));
-        ok = ok && a->value[i % N_PARTS] != NULL && a->d[i % N_PARTS] != NULL;
+        /* gradients stay floats: they are small where distributions are not */
+        if (s->owner->opts->grad_cache_bf16)
+            a->rounded[i % N_PARTS] = pnb__alloc_zero(n, sizeof(uint16_t));
+        else
+            a->value[i % N_PARTS] = pnb__alloc_zero(n, sizeof(float));
+        ok = ok && (a->value[i % N_PARTS] != NULL || a->rounded[i % N_PARTS] != NULL) &&
+             a->d[i % N_PARTS] != NULL;
     }
     return ok ? PNB_OK
               : pnb__fail(err, PNB_NOMEM, "out of memory for %zu micro-batches", s->n_micro);
@@ -228,12 +273,13 @@ static pnb_status make_masks(pnb__step_graphs *s, pnb_error *err)
 {
     s->ids = pnb__alloc_array(s->n_micro * s->batch * s->length, sizeof *s->ids);
     s->masked_ids = pnb__alloc_array(s->n_micro * s->n_masked * s->length + 1, sizeof *s->ids);
+    s->negative_ids = pnb__alloc_array(s->n_micro * s->n_negatives * s->length + 1, sizeof *s->ids);
     s->kept = pnb__alloc_array(s->n_masked * s->n_kept + 1, sizeof *s->kept);
     s->kept_positions = pnb__alloc_array(s->n_kept, sizeof *s->kept);
     s->patch_scratch = pnb__alloc_array(s->n_patches, sizeof *s->patch_scratch);
     s->text_scratch = pnb__alloc_array(s->length, 1);
-    if (s->ids == NULL || s->masked_ids == NULL || s->kept == NULL || s->kept_positions == NULL ||
-        s->patch_scratch == NULL || s->text_scratch == NULL)
+    if (s->ids == NULL || s->masked_ids == NULL || s->negative_ids == NULL || s->kept == NULL ||
+        s->kept_positions == NULL || s->patch_scratch == NULL || s->text_scratch == NULL)
         return pnb__fail(err, PNB_NOMEM, "out of memory for the masks of a step");
     return PNB_OK;
 }
@@ -280,6 +326,7 @@ pnb_status pnb__step_create(pnb__step_graphs **out, pnb__contrastive *c, pnb_err
     s->owner = c;
     s->batch = c->opts->batch_size;
     s->n_masked = masked_rows(c->opts);
+    s->n_negatives = s->batch * (size_t)c->opts->n_negatives;
     s->n_all = (size_t)c->opts->accum_freq;
     s->first_micro = pnb__step_first_micro(s, c->exchange->rank);
     s->n_micro = pnb__step_first_micro(s, c->exchange->rank + 1) - s->first_micro;
@@ -327,6 +374,7 @@ void pnb__step_free(pnb__step_graphs *s)
     for (int i = 0; i < N_SIDES * N_PARTS; i++) {
         pnb__free(s->arrays[i / N_PARTS].value[i % N_PARTS]);
         pnb__free(s->arrays[i / N_PARTS].d[i % N_PARTS]);
+        pnb__free(s->arrays[i / N_PARTS].rounded[i % N_PARTS]);
     }
     pnb__free(s->pixels);
     pnb__free(s->mix.order);
@@ -334,6 +382,10 @@ void pnb__step_free(pnb__step_graphs *s)
     pnb__free(s->labels);
     pnb__free(s->ids);
     pnb__free(s->masked_ids);
+    pnb__free(s->negative_ids);
+    pnb__free(s->teacher_row[0]);
+    pnb__free(s->teacher_row[1]);
+    pnb__free(s->teacher_scratch);
     pnb__free(s->kept);
     pnb__free(s->kept_positions);
     pnb__free(s->patch_scratch);

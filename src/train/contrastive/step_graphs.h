@@ -5,13 +5,14 @@
 #include "train/contrastive/contrastive.h"
 #include "train/contrastive/mix.h"
 
-enum { IMAGE, TEXT, MASKED_IMAGE, MASKED_TEXT, N_SIDES };
+enum { IMAGE, TEXT, MASKED_IMAGE, MASKED_TEXT, NEGATIVE, N_SIDES };
 
 /* Both towers and their masked passes on one micro-batch. */
 typedef struct towers {
     pnb__graph *graph;
     pnb__tensor *pixels, *masked_ids, *kept, *kept_positions;
-    pnb__tower_in text; /* ids, and where captions end */
+    pnb__tower_in text;     /* ids, and where captions end */
+    pnb__tower_in negative; /* the same of hard negatives; ids NULL: there are none */
     pnb__dist side[N_SIDES];
 } towers;
 
@@ -20,10 +21,12 @@ enum { MEAN, LOG_VAR, RESIDUAL, N_PARTS };
 
 /* Distributions of a whole step on the host: a side's parts and their gradients. */
 typedef struct side_arrays {
-    float *value[N_PARTS], *d[N_PARTS];
+    float *value[N_PARTS], *d[N_PARTS]; /* value NULL where it is kept in fewer bits: */
+    uint16_t *rounded[N_PARTS];         /* bfloat16; NULL else */
 } side_arrays;
 
 struct pnb__step_graphs {
+    size_t n_negatives; /* rows of a micro-batch */
     size_t batch, n_masked, length, n_patches, n_kept, dim;
     size_t n_micro, first_micro, n_all; /* micro-batches: ours, number of our first, of all */
     towers whole;                       /* all parts in one when n_all is 1 */
@@ -39,7 +42,10 @@ struct pnb__step_graphs {
     pnb__mixer mixer;
     pnb__mix mix;  /* of the batch at hand; order NULL: none is mixed */
     float *labels; /* (pairs of the step)^2; NULL: each matches its own, by 1 */
-    int32_t *ids, *masked_ids, *kept, *kept_positions;
+    int32_t *ids, *masked_ids, *negative_ids, *kept, *kept_positions;
+    pnb__dist teacher[2];    /* inputs of the loss; mean NULL: no teacher */
+    int32_t *teacher_row[2]; /* [pairs of the step] of pictures and captions, in their order */
+    float *teacher_scratch;  /* (pairs of the step, D') */
     uint32_t *patch_scratch;
     unsigned char *text_scratch;
     size_t *from;         /* [processes + 1] what each has of an array, as it is exchanged */
@@ -68,16 +74,18 @@ static inline bool pnb__step_is_whole(const pnb__step_graphs *s)
     return s->n_all == 1;
 }
 
-/* B of a whole side, M of a masked one. */
+/* B of a whole side, M of a masked one, those of negatives. */
 static inline size_t pnb__step_side_rows(const pnb__step_graphs *s, int side)
 {
-    return side < MASKED_IMAGE ? s->batch : s->n_masked;
+    return side < MASKED_IMAGE ? s->batch : side < NEGATIVE ? s->n_masked : s->n_negatives;
 }
 
 /* Place of row `row` of our micro-batch `micro` among the step's rows: masked originals first. */
 static inline size_t pnb__step_row(const pnb__step_graphs *s, int side, size_t micro, size_t row)
 {
     micro += s->first_micro;
+    if (side == NEGATIVE)
+        return micro * s->n_negatives + row;
     if (side >= MASKED_IMAGE || row < s->n_masked)
         return micro * s->n_masked + row;
     return s->n_all * s->n_masked + micro * (s->batch - s->n_masked) + row - s->n_masked;

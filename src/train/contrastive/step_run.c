@@ -11,6 +11,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "kernels/bf16.h"
 #include "train/contrastive/step_graphs.h"
 #include "train/pcme/word_drop.h"
 
@@ -79,6 +80,37 @@ static const float *take_pictures(pnb__step_graphs *s, size_t micro, const float
     return taken;
 }
 
+/* What else of a batch part 3 or the teacher needs, when the loader's own is gone. */
+static void take_rest(pnb__step_graphs *s, size_t micro, const pnb_batch *batch)
+{
+    const pnb__contrastive *c = s->owner;
+    if (s->n_negatives > 0)
+        memcpy(s->negative_ids + micro * s->n_negatives * s->length, batch->negatives,
+               s->n_negatives * s->length * sizeof *batch->negatives);
+    for (size_t i = 0; c->teacher != NULL && i < s->batch; i++)
+        for (int side = 0; side < 2; side++)
+            s->teacher_row[side][(s->first_micro + micro) * s->batch + i] =
+                pnb__teacher_row(c->teacher, side, batch->samples[i], batch->picks[i]);
+}
+
+/* The teacher's rows of all pairs, each where its pair stands. */
+static void show_teacher(const pnb__step_graphs *s)
+{
+    const pnb__contrastive *c = s->owner;
+    size_t n = s->n_all * s->batch;
+    for (int i = 0; c->teacher != NULL && i < 4; i++) {
+        int side = i / 2, has_log_var = i % 2;
+        pnb__tensor *x = has_log_var ? s->teacher[side].log_var : s->teacher[side].mean;
+        size_t dim = pnb__teacher_dim(c->teacher);
+        for (size_t p = 0; x != NULL && p < n; p++)
+            memcpy(s->teacher_scratch + (s->row_of != NULL ? s->row_of[p] : p) * dim,
+                   pnb__teacher_part(c->teacher, side, has_log_var, s->teacher_row[side][p]),
+                   dim * sizeof *s->teacher_scratch);
+        if (x != NULL)
+            pnb__write_f32(x, s->teacher_scratch);
+    }
+}
+
 /* Labels of all pairs of the step. The mixes of other micro-batches and processes are drawn again:
  * they are functions of their numbers. */
 static pnb_status label_pairs(pnb__step_graphs *s, pnb_error *err)
@@ -110,8 +142,15 @@ static pnb_status write_inputs(pnb__step_graphs *s, const towers *tw, size_t mic
         pnb__write_i32(tw->kept, s->kept);
         pnb__write_i32(tw->kept_positions, s->kept_positions);
     }
-    return pnb__model_write_places(s->owner->model, &tw->text, ids,
-                                   (const size_t[]){s->batch, s->length}, err);
+    pnb_status status = pnb__model_write_places(s->owner->model, &tw->text, ids,
+                                                (const size_t[]){s->batch, s->length}, err);
+    if (status != PNB_OK || s->n_negatives == 0)
+        return status;
+    /* as the loader gave them: no word of theirs is dropped or masked */
+    const int32_t *negatives = s->negative_ids + micro * s->n_negatives * s->length;
+    pnb__write_i32(tw->negative.ids, negatives);
+    return pnb__model_write_places(s->owner->model, &tw->negative, negatives,
+                                   (const size_t[]){s->n_negatives, s->length}, err);
 }
 
 static pnb_status next_batch(pnb__contrastive *c, const pnb_batch **batch, double *data_s,
@@ -135,6 +174,8 @@ static pnb_status run_whole(pnb__step_graphs *s, pnb__contrastive *c, double *da
     if (status != PNB_OK)
         return status;
     const int32_t *ids = take_captions(s, 0, batch->tokens);
+    take_rest(s, 0, batch);
+    show_teacher(s);
     draw_masks(s, 0, ids);
     status = write_inputs(s, &s->whole, 0, take_pictures(s, 0, batch->pixels), ids, err);
     if (status == PNB_OK)
@@ -154,6 +195,33 @@ static void move_rows(pnb__step_graphs *s, int side, size_t micro, float *all, b
     }
 }
 
+/* A micro-batch's rows into the step's, as they are kept. */
+static void keep_rows(pnb__step_graphs *s, int side, int part, size_t micro)
+{
+    uint16_t *rounded = s->arrays[side].rounded[part];
+    /* to nearest: what rounds one way would shift all logits of the step */
+    if (rounded == NULL) {
+        move_rows(s, side, micro, s->arrays[side].value[part], true);
+        return;
+    }
+    for (size_t r = 0; r < pnb__step_side_rows(s, side); r++)
+        for (size_t j = 0; j < s->dim; j++)
+            rounded[pnb__step_row(s, side, micro, r) * s->dim + j] =
+                pnb__bf16_of(s->row_scratch[r * s->dim + j]);
+}
+
+/* All rows of a part as floats; the scratch of gradients has room for them until there are any. */
+static const float *kept_rows(pnb__step_graphs *s, int side, int part, size_t n)
+{
+    const uint16_t *rounded = s->arrays[side].rounded[part];
+    float *wide = (float *)(void *)s->grad_scratch;
+    if (rounded == NULL)
+        return s->arrays[side].value[part];
+    for (size_t i = 0; i < n; i++)
+        wide[i] = pnb__bf16_widen(rounded[i]);
+    return wide;
+}
+
 /* Part 1. The batch is copied: the loader's own is gone when part 3 needs it again. */
 static pnb_status encode_micro(pnb__step_graphs *s, pnb__contrastive *c, size_t micro,
                                double *data_s, pnb_error *err)
@@ -164,6 +232,7 @@ static pnb_status encode_micro(pnb__step_graphs *s, pnb__contrastive *c, size_t 
         return status;
     const float *pixels = take_pictures(s, micro, batch->pixels);
     const int32_t *ids = take_captions(s, micro, batch->tokens);
+    take_rest(s, micro, batch);
     draw_masks(s, micro, ids);
     status = write_inputs(s, &s->encode, micro, pixels, ids, err);
     if (status == PNB_OK)
@@ -173,7 +242,7 @@ static pnb_status encode_micro(pnb__step_graphs *s, pnb__contrastive *c, size_t 
         if (x == NULL)
             continue;
         pnb__read_f32(x, s->row_scratch);
-        move_rows(s, i / N_PARTS, micro, s->arrays[i / N_PARTS].value[i % N_PARTS], true);
+        keep_rows(s, i / N_PARTS, i % N_PARTS, micro);
     }
     return status == PNB_OK ? pnb__graph_check(s->encode.graph, err) : status;
 }
@@ -194,8 +263,9 @@ static pnb_status run_loss(pnb__step_graphs *s, pnb_error *err)
     for (int i = 0; i < N_SIDES * N_PARTS; i++) {
         pnb__tensor *x = *pnb__dist_part(&s->loss_side[i / N_PARTS], i % N_PARTS);
         if (x != NULL)
-            pnb__write_f32(x, s->arrays[i / N_PARTS].value[i % N_PARTS]);
+            pnb__write_f32(x, kept_rows(s, i / N_PARTS, i % N_PARTS, pnb__n(x)));
     }
+    show_teacher(s);
     pnb_status status = label_pairs(s, err);
     if (status == PNB_OK)
         status = draw_samples(s, err);
@@ -230,7 +300,8 @@ static pnb_status exchange_rows(const pnb__step_graphs *s, int side, float *rows
                                 pnb_error *err)
 {
     const pnb__exchange *x = s->owner->exchange;
-    const size_t widths[2] = {s->n_masked * s->dim, (s->batch - s->n_masked) * s->dim};
+    const size_t first = side == NEGATIVE ? s->n_negatives : s->n_masked;
+    const size_t widths[2] = {first * s->dim, (s->batch - s->n_masked) * s->dim};
     pnb_status status = PNB_OK;
     for (int block = 0; block < (side < MASKED_IMAGE ? 2 : 1) && status == PNB_OK; block++) {
         for (size_t p = 0; p <= x->n_ranks; p++)

@@ -109,6 +109,38 @@ static pnb_status check_pairs(const pnb__term_build *b, pnb_loss_term term, pnb_
     return PNB_OK;
 }
 
+/* What a term asks of a teacher, and what it knows of texts without a match. */
+static pnb_status check_given(const pnb__term_build *b, pnb_loss_term term, pnb_error *err)
+{
+    const pnb__loss_in *in = b->in;
+    const pnb__term_row *row = &pnb__term_rows[term];
+    if (in->negative.mean != NULL && (row->refuses_negatives || in->has_labels))
+        return pnb__fail(err, PNB_ARG,
+                         "loss %s%s does not go with hard negatives: ppcl, siglip and clip know "
+                         "captions that match no picture",
+                         pnb_loss_name(term), in->has_labels ? " of mixed or smoothed labels" : "");
+    if (!row->needs_teacher)
+        return PNB_OK;
+    /* pictures, then captions */
+    for (int s = 0; s < 2; s++) {
+        const pnb__dist *teacher = &in->teacher[s];
+        if (teacher->mean == NULL || (row->needs_spreads && teacher->log_var == NULL))
+            return pnb__fail(err, PNB_ARG, "loss %s has weight %g, but no teacher%s is given",
+                             pnb_loss_name(term), b->opts->weight[term],
+                             teacher->mean == NULL ? "" : " with variances");
+        if (row->needs_spreads && pnb__dim(teacher->mean, 1) != pnb__dim(in->image.mean, 1))
+            return pnb__fail(err, PNB_SHAPE,
+                             "loss %s compares Gaussians of one width: the teacher's have %zu "
+                             "numbers, ours %zu; distill takes any width",
+                             pnb_loss_name(term), pnb__dim(teacher->mean, 1),
+                             pnb__dim(in->image.mean, 1));
+    }
+    if (!(in->teacher_scale > 0) && !row->needs_spreads)
+        return pnb__fail(err, PNB_ARG, "the teacher's scale is %g, it must be above 0",
+                         in->teacher_scale);
+    return PNB_OK;
+}
+
 /* Before a term is built: its graph would fail without saying why. */
 static pnb_status check_term(const pnb__term_build *b, pnb_loss_term term, pnb_error *err)
 {
@@ -119,6 +151,8 @@ static pnb_status check_term(const pnb__term_build *b, pnb_loss_term term, pnb_e
          in->masked_image.log_var == NULL) ||
         (row->needs_masked_text && in->masked_text.mean != NULL && in->masked_text.log_var == NULL);
     pnb_status status = check_pairs(b, term, err);
+    if (status == PNB_OK)
+        status = check_given(b, term, err);
     if (status != PNB_OK)
         return status;
     if (row->needs_log_var &&

@@ -9,21 +9,35 @@
 
 #include <math.h>
 
-enum { IMAGE, TEXT, MASKED_IMAGE, MASKED_TEXT, N_SIDES };
+enum { IMAGE, TEXT, MASKED_IMAGE, MASKED_TEXT, NEGATIVE, N_SIDES };
+enum { N_SET_SIDES = NEGATIVE }; /* of pnb_loss_out.d_mean */
 enum { SCALE, BIAS, POINT_SCALE, POINT_BIAS, N_SCALARS };
 
 /* Every array of the caller as an input whose gradient is wanted. */
 typedef struct leaves {
     pnb__dist side[N_SIDES];
+    pnb__dist teacher[2]; /* no leaves: they have no gradient */
     pnb__tensor *scalar[N_SCALARS];
 } leaves;
 
-/* Sides by number, so that one loop serves all four. */
+/* Sides by number, so that one loop serves all five. */
 static const pnb_loss_side *side_of(const pnb_loss_in *in, int s)
 {
     const pnb_loss_side *sides[N_SIDES] = {&in->image, &in->text, &in->masked_image,
-                                           &in->masked_text};
+                                           &in->masked_text, &in->negative};
     return sides[s];
+}
+
+/* Rows of a side, by its number. */
+static size_t rows_of(const pnb_loss_in *in, int s)
+{
+    return s < MASKED_IMAGE ? in->n : s < NEGATIVE ? in->n_masked : in->n_negatives;
+}
+
+/* Of a teacher's side. */
+static const pnb_loss_side *teacher_of(const pnb_loss_in *in, int s)
+{
+    return s == 0 ? &in->teacher_image : &in->teacher_text;
 }
 
 /* Terms over samples. */
@@ -67,6 +81,8 @@ static pnb_status check_in(const pnb_loss_opts *opts, const pnb_loss_in *in, pnb
     if (needs_draws(opts) && (in->image_noise == NULL || in->text_noise == NULL))
         return pnb__fail(err, PNB_ARG,
                          "pcme and uniformity look at samples: give image_noise and text_noise");
+    if (in->n_negatives > 0 && in->negative.mean == NULL)
+        return pnb__fail(err, PNB_ARG, "means of the %zu negatives are missing", in->n_negatives);
     if (in->dim % PNB_MAX(in->n_embeddings, (size_t)1) != 0)
         return pnb__fail(err, PNB_ARG, "%zu embeddings in %zu numbers: it does not come out even",
                          in->n_embeddings, in->dim);
@@ -82,7 +98,7 @@ static leaves make_leaves(pnb__graph *g, const pnb_loss_in *in)
 {
     leaves l = {0};
     for (int s = 0; s < N_SIDES; s++) {
-        const size_t shape[2] = {s < MASKED_IMAGE ? in->n : in->n_masked, in->dim};
+        const size_t shape[2] = {rows_of(in, s), in->dim};
         if (shape[0] == 0 || side_of(in, s)->mean == NULL)
             continue;
         l.side[s].mean = pnb__input_with_grad(g, 2, shape);
@@ -91,6 +107,13 @@ static leaves make_leaves(pnb__graph *g, const pnb_loss_in *in)
             l.side[s].log_var = pnb__input_with_grad(g, 2, shape);
         if (side_of(in, s)->residual != NULL)
             l.side[s].residual = pnb__input_with_grad(g, 2, shape);
+    }
+    for (int s = 0; s < 2; s++) {
+        const size_t shape[2] = {in->n, in->teacher_dim > 0 ? in->teacher_dim : in->dim};
+        if (teacher_of(in, s)->mean != NULL)
+            l.teacher[s].mean = pnb__input(g, PNB__REAL, 2, shape);
+        if (teacher_of(in, s)->log_var != NULL)
+            l.teacher[s].log_var = pnb__input(g, PNB__REAL, 2, shape);
     }
     for (int i = 0; i < N_SCALARS; i++)
         /* a and b of the point losses only where the caller has them apart */
@@ -109,6 +132,12 @@ static void write_leaves(const leaves *l, const pnb_loss_in *in)
             pnb__write_f64(l->side[s].log_var, side_of(in, s)->log_var);
         if (l->side[s].residual != NULL)
             pnb__write_f64(l->side[s].residual, side_of(in, s)->residual);
+    }
+    for (int s = 0; s < 2; s++) {
+        if (l->teacher[s].mean != NULL)
+            pnb__write_f64(l->teacher[s].mean, teacher_of(in, s)->mean);
+        if (l->teacher[s].log_var != NULL)
+            pnb__write_f64(l->teacher[s].log_var, teacher_of(in, s)->log_var);
     }
     const double *values[N_SCALARS] = {&in->scale, &in->bias, in->point_scale, in->point_bias};
     for (int i = 0; i < N_SCALARS; i++)
@@ -143,13 +172,15 @@ static void read_grad(const pnb__tensor *t, double *out, size_t n)
 /* dL/d mean and dL/d lv of every side, and of the scalars a, b (of a, not of its logarithm). */
 static void read_grads(const leaves *l, const pnb_loss_in *in, pnb_loss_out *out)
 {
-    for (int s = 0; s < N_SIDES; s++) {
-        size_t n = (s < MASKED_IMAGE ? in->n : in->n_masked) * in->dim;
+    for (int s = 0; s < N_SET_SIDES; s++) {
+        size_t n = rows_of(in, s) * in->dim;
         read_grad(l->side[s].mean, out->d_mean[s], n);
         read_grad(l->side[s].log_var, out->d_log_var[s], n);
         if (s < MASKED_IMAGE)
             read_grad(l->side[s].residual, out->d_residual[s], n);
     }
+    read_grad(l->side[NEGATIVE].mean, out->d_negative[0], in->n_negatives * in->dim);
+    read_grad(l->side[NEGATIVE].log_var, out->d_negative[1], in->n_negatives * in->dim);
     double *scalars[N_SCALARS] = {&out->d_scale, &out->d_bias, &out->d_point_scale,
                                   &out->d_point_bias};
     for (int i = 0; i < N_SCALARS; i++)
@@ -196,6 +227,9 @@ pnb_status pnb_loss_compute(const pnb_ctx *ctx, const pnb_loss_opts *opts, const
         .text = l.side[TEXT],
         .masked_image = l.side[MASKED_IMAGE],
         .masked_text = l.side[MASKED_TEXT],
+        .negative = l.side[NEGATIVE],
+        .teacher = {l.teacher[0], l.teacher[1]},
+        .teacher_scale = in->teacher_scale,
         .scale = l.scalar[SCALE],
         .bias = l.scalar[BIAS],
         .point_scale = l.scalar[POINT_SCALE],

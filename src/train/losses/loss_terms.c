@@ -9,6 +9,7 @@
  * VIB uses log sigma^2; the released code halves it, and `vib_official` does so too. */
 #include "train/losses/loss_terms.h"
 
+#include "train/losses/distill.h"
 #include "train/losses/soft_contrastive.h"
 #include "train/losses/triplet.h"
 
@@ -46,6 +47,7 @@ pnb__loss_in pnb__terms_clip(pnb__graph *g, const pnb__loss_in *in)
     out.text.log_var = clipped(g, in->text.log_var);
     out.masked_image.log_var = clipped(g, in->masked_image.log_var);
     out.masked_text.log_var = clipped(g, in->masked_text.log_var);
+    out.negative.log_var = clipped(g, in->negative.log_var);
     return out;
 }
 
@@ -66,20 +68,19 @@ static pnb__tensor *trace(pnb__graph *g, const pnb__dist *d)
     return u;
 }
 
-/* l_ij = left_i . right_j + row_i + col_j and its diagonal (B), a sum over rows of its own: there
- * is no (B,B) to pick l_ii out of. row and col (B) may be NULL. */
+/* l_ij = left_i . right_j + row_i + col_j, left (B,D) and right (B,D), or (H,D) of negatives; row
+ * (B) and col (B or H) may be NULL. */
 typedef struct pairs {
-    pnb__tensor *left, *right, *row, *col, *diagonal;
+    pnb__tensor *left, *right, *row, *col;
 } pairs;
 
-static pairs make_pairs(pnb__tensor *left, pnb__tensor *right, pnb__tensor *row, pnb__tensor *col)
+/* l_ii (B), a sum over rows of its own: there is no (B,B) to pick it out of. */
+static pnb__tensor *diagonal(const pairs *p)
 {
-    pairs p = {left, right, row, col, pnb__sum(pnb__mul(left, right), -1)};
-    if (row != NULL)
-        p.diagonal = pnb__add(p.diagonal, row);
-    if (col != NULL)
-        p.diagonal = pnb__add(p.diagonal, col);
-    return p;
+    pnb__tensor *own = pnb__sum(pnb__mul(p->left, p->right), -1);
+    if (p->row != NULL)
+        own = pnb__add(own, p->row);
+    return p->col != NULL ? pnb__add(own, p->col) : own;
 }
 
 /* All l_ij, (B,B): where labels are a matrix too, and for who asks for the logits themselves. What
@@ -118,8 +119,23 @@ static pnb__tensor *pair_loss(const build *b, pairs p, double factor)
     }
     pnb__tensor *sum = sum_all(pnb__pair_softplus(p.left, p.right, p.row, p.col));
     if (!b->in->negative_only)
-        sum = pnb__sub(sum, sum_all(p.diagonal));
+        sum = pnb__sub(sum, sum_all(diagonal(&p)));
     return pnb__affine(sum, factor, 0);
+}
+
+/* Adds what pairs with negatives cost: y = -1 for all of them, so softplus(l_ij). */
+static pnb__tensor *add_negatives(pnb__tensor *loss, pairs p, double factor)
+{
+    pnb__tensor *sum = sum_all(pnb__pair_softplus(p.left, p.right, p.row, p.col));
+    return pnb__add(loss, pnb__affine(sum, factor, 0));
+}
+
+/* The batch with the negatives in place of its texts. */
+static pnb__loss_in with_negatives(const pnb__loss_in *in)
+{
+    pnb__loss_in out = *in;
+    out.text = in->negative;
+    return out;
 }
 
 /* bias as a row to add, (B); NULL when there is none. */
@@ -138,7 +154,7 @@ static pairs ppcl_pairs(pnb__graph *g, const pnb__loss_in *in)
     pnb__tensor *col = pnb__mul(trace(g, &in->text), half);
     if (in->bias != NULL)
         row = pnb__add(row, in->bias);
-    return make_pairs(pnb__mul(in->image.mean, in->scale), in->text.mean, row, col);
+    return (pairs){pnb__mul(in->image.mean, in->scale), in->text.mean, row, col};
 }
 
 pnb__tensor *pnb__loss_logits(pnb__graph *g, const pnb__loss_in *in)
@@ -157,7 +173,11 @@ static double n_pairs(const build *b)
 /* (1/B) sum_ij -log s(y_ij l_ij): a sum over B^2 pairs divided by B, as SigLIP does. */
 static pnb__tensor *build_ppcl(build *b)
 {
-    return pair_loss(b, ppcl_pairs(b->g, b->in), 1 / n_pairs(b));
+    pnb__tensor *loss = pair_loss(b, ppcl_pairs(b->g, b->in), 1 / n_pairs(b));
+    if (b->in->negative.mean == NULL)
+        return loss;
+    const pnb__loss_in negative = with_negatives(b->in);
+    return add_negatives(loss, ppcl_pairs(b->g, &negative), 1 / n_pairs(b));
 }
 
 /* SigLIP: l_ij = a mu_i.mu_j + b on the means alone, with scalars of its own where there are
@@ -168,21 +188,33 @@ static pnb__tensor *build_siglip(build *b)
     pnb__tensor *scale = in->point_scale != NULL ? in->point_scale : in->scale;
     pnb__tensor *bias = in->point_scale != NULL ? in->point_bias : in->bias;
     pnb__tensor *row = bias_row(bias, pnb__dim(in->image.mean, 0));
-    pairs p = make_pairs(pnb__mul(in->image.mean, scale), in->text.mean, row, NULL);
-    return pair_loss(b, p, 1 / n_pairs(b));
+    pairs p = {pnb__mul(in->image.mean, scale), in->text.mean, row, NULL};
+    pnb__tensor *loss = pair_loss(b, p, 1 / n_pairs(b));
+    p.right = in->negative.mean; /* the same rows ask, with the same scale and bias */
+    return p.right != NULL ? add_negatives(loss, p, 1 / n_pairs(b)) : loss;
+}
+
+/* Row i of a side belongs to row i of the other. */
+static pnb__tensor *targets_of(build *b)
+{
+    size_t n = pnb__dim(b->in->image.mean, 0);
+    if (b->out->targets == NULL)
+        b->out->targets = pnb__input(b->g, PNB__INT32, 1, &n);
+    return b->out->targets;
 }
 
 /* CLIP: (1/2B) sum_i (CE(row i of L, i) + CE(column i of L, i)), L = a V T^T without a bias.
  * Columns are the rows of the product taken the other way round: cheaper than a transposed
- * (B,B). */
+ * (B,B). Negatives are texts that images are asked about, and ask nothing themselves. */
 static pnb__tensor *build_clip(build *b)
 {
     const pnb__loss_in *in = b->in;
-    size_t n = pnb__dim(in->image.mean, 0);
-    b->out->targets = pnb__input(b->g, PNB__INT32, 1, &n);
-    pnb__tensor *image = pnb__mul(in->image.mean, in->scale);
-    pnb__tensor *i2t = mean_all(pnb__pair_cross_entropy(image, in->text.mean, b->out->targets));
-    pnb__tensor *t2i = mean_all(pnb__pair_cross_entropy(in->text.mean, image, b->out->targets));
+    pnb__tensor *image = pnb__mul(in->image.mean, in->scale), *texts = in->text.mean;
+    pnb__tensor *const both[] = {in->text.mean, in->negative.mean};
+    if (in->negative.mean != NULL)
+        texts = pnb__concat((pnb__tensor **)(uintptr_t)both, 2, 0);
+    pnb__tensor *i2t = mean_all(pnb__pair_cross_entropy(image, texts, targets_of(b)));
+    pnb__tensor *t2i = mean_all(pnb__pair_cross_entropy(in->text.mean, image, targets_of(b)));
     return pnb__affine(pnb__add(i2t, t2i), 0.5, 0);
 }
 
@@ -412,26 +444,57 @@ static pnb__tensor *build_mmd(build *b)
     return pnb__domain_discrepancy(rows[0], rows[1], 0.5, b->opts->mmd_published);
 }
 
+/* ---- a teacher ---- */
+
+/* Logits as CLIP's: a on the means, without a bias, which no softmax sees. */
+static pnb__tensor *build_distill(build *b)
+{
+    const pnb__loss_in *in = b->in;
+    const pnb__distill_in pairs_of = {.image = pnb__mul(in->image.mean, in->scale),
+                                      .text = in->text.mean,
+                                      .targets = targets_of(b),
+                                      .teacher_image = in->teacher[0].mean,
+                                      .teacher_text = in->teacher[1].mean,
+                                      .teacher_scale = in->teacher_scale};
+    return pnb__distill_pairs(&pairs_of);
+}
+
+/* Each side's rows against the teacher's of the same inputs. */
+static pnb__tensor *build_distill_kl(build *b)
+{
+    const pnb__loss_in *in = b->in;
+    return pnb__add(pnb__distill_gaussians(&in->image, &in->teacher[0]),
+                    pnb__distill_gaussians(&in->text, &in->teacher[1]));
+}
+
 /* Which are about matches, and what they know of them: margins and InfoNCE know one match a row. A
  * mixed picture is not included in the caption of either. */
 const pnb__term_row pnb__term_rows[PNB_N_LOSS_TERMS] = {
     [PNB_LOSS_PPCL] = {build_ppcl, .needs_log_var = true, .takes_labels = true},
     [PNB_LOSS_SIGLIP] = {build_siglip, .takes_labels = true},
     [PNB_LOSS_CLIP] = {.build = build_clip, .needs_others = true},
-    [PNB_LOSS_PCMEPP] = {build_pcmepp, .needs_log_var = true, .takes_labels = true},
+    [PNB_LOSS_PCMEPP] = {build_pcmepp, .needs_log_var = true, .takes_labels = true,
+                         .refuses_negatives = true},
     [PNB_LOSS_INCLUSION] = {build_inclusion, .needs_log_var = true},
     [PNB_LOSS_IMG_INCLUSION] = {build_img_inclusion, .needs_log_var = true,
                                 .needs_masked_image = true, .takes_labels = true},
     [PNB_LOSS_TXT_INCLUSION] = {build_txt_inclusion, .needs_log_var = true,
                                 .needs_masked_text = true, .takes_labels = true},
     [PNB_LOSS_VIB] = {build_vib, .needs_log_var = true, .takes_labels = true},
-    [PNB_LOSS_PCME] = {build_pcme, .needs_log_var = true, .takes_labels = true},
+    [PNB_LOSS_PCME] = {build_pcme, .needs_log_var = true, .takes_labels = true,
+                       .refuses_negatives = true},
     [PNB_LOSS_PCME_KL] = {build_pcme_kl, .needs_log_var = true, .takes_labels = true},
     [PNB_LOSS_UNIFORMITY] = {build_uniformity, .needs_log_var = true, .takes_labels = true},
     [PNB_LOSS_TRIPLET] = {build_triplet, .needs_match = true, .needs_others = true,
-                          .takes_several = true},
+                          .takes_several = true, .refuses_negatives = true},
     [PNB_LOSS_PCMEPP_PSEUDO] = {build_pcmepp_pseudo, .needs_log_var = true, .needs_match = true,
-                                .takes_labels = true},
+                                .takes_labels = true, .refuses_negatives = true},
     [PNB_LOSS_DIVERSITY] = {build_diversity, .takes_labels = true, .takes_several = true},
     [PNB_LOSS_MMD] = {build_mmd, .takes_labels = true, .takes_several = true},
+    [PNB_LOSS_DISTILL] = {.build = build_distill,
+                          .needs_match = true,
+                          .needs_others = true,
+                          .needs_teacher = true},
+    [PNB_LOSS_DISTILL_KL] = {build_distill_kl, .needs_log_var = true, .needs_teacher = true,
+                             .needs_spreads = true},
 };

@@ -12,6 +12,9 @@
  * masked pass) and the two scalars of the logits. */
 typedef struct pnb__loss_in {
     pnb__dist image, text, masked_image, masked_text;
+    pnb__dist negative;                    /* texts that match no image; mean NULL: none */
+    pnb__dist teacher[2];                  /* of images and texts, without gradient; mean NULL */
+    double teacher_scale;                  /* of its logits */
     pnb__tensor *scale, *bias;             /* a and b, shape (); bias NULL: 0 */
     pnb__tensor *point_scale, *point_bias; /* of siglip and pcmepp; NULL: scale and bias */
     bool negative_only;
@@ -51,10 +54,12 @@ typedef struct pnb__term_build {
 typedef struct pnb__term_row {
     pnb__tensor *(*build)(pnb__term_build *b);
     bool needs_log_var, needs_masked_image, needs_masked_text;
-    bool needs_match;   /* measures something against the match of a row */
-    bool needs_others;  /* is 0, and its gradient too, where a batch has one pair only */
-    bool takes_labels;  /* of mixed pictures, between 0 and 1; or is not about matches */
-    bool takes_several; /* K embeddings of an input */
+    bool needs_match;       /* measures something against the match of a row */
+    bool needs_others;      /* is 0, and its gradient too, where a batch has one pair only */
+    bool takes_labels;      /* of mixed pictures, between 0 and 1; or is not about matches */
+    bool takes_several;     /* K embeddings of an input */
+    bool refuses_negatives; /* is about matches, and knows no texts without one */
+    bool needs_teacher, needs_spreads; /* its means; its log-variances, of the same width */
 } pnb__term_row;
 
 extern const pnb__term_row pnb__term_rows[PNB_N_LOSS_TERMS];

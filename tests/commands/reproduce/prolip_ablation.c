@@ -12,7 +12,7 @@ static void tables_hold_together(void **state)
     for (; X->stages[n] != NULL; n++)
         assert_string_equal(X->stages[n], X->rows[n].key);
     assert_int_equal(n, X->n_rows);
-    assert_int_equal(X->n_lines, X->n_rows);
+    assert_int_equal(X->n_lines, 8); /* what varies "both" has no line of the paper */
 }
 
 /* (1) PCME++ is not trainable with [UNC]; (2) it is with the deterministic loss; (3) inclusion

@@ -88,10 +88,11 @@ static double value(const pnb_ctx *ctx, const pnb_loss_opts *o, const inputs *in
     return out.total;
 }
 
-/* Of several embeddings an input: tests/train/losses/loss_terms.c has it. */
+/* Of several embeddings an input, or of a teacher: tests/train/losses/loss_terms.c and distill.c
+ * have them. */
 static bool is_of_several(int term)
 {
-    return term == PNB_LOSS_DIVERSITY;
+    return term >= PNB_LOSS_DIVERSITY;
 }
 
 /* ---- values ---- */
