@@ -229,9 +229,9 @@ typedef struct pnb_train_opts {
     bool shard_optimizer; /* each process keeps its part of the optimiser's state */
     pnb_peers *ranks;     /* the processes that train together (penumbra/peers.h); NULL: this one */
     pnb_train_precision precision; /* --precision fp32|amp_bf16: fp32 */
-    bool grad_cache_bf16;          /* --grad-cache-precision bf16: of several forward passes the
-                                    * distributions          that the loss sees are kept, and seen, rounded to
-                                    * bfloat16. One process */
+    /* --grad-cache-precision bf16: of several forward passes the distributions that the loss sees
+     * are kept, and seen, rounded to bfloat16; one process */
+    bool grad_cache_bf16;
     bool grad_checkpointing; /* keep only each block's result for backward and compute its inside
                               * again: the same bits, less memory, more time */
     int64_t epochs;          /* passes over the data, not looked at beside max_steps: 32 */
