@@ -47,6 +47,7 @@ typedef struct pnb_image {
     unsigned char *palette;   /* PALETTE only: 256 x 3, red, green, blue */
     pnb_image_budget *budget; /* what the pixels are counted in; NULL: nowhere */
     size_t held_bytes;        /* that pnb_image_free gives back to it */
+    int orientation;          /* of EXIF, 1 to 8, where the options ask to be told; else 0 */
 } pnb_image;
 
 /* The most pixels that a file or the result of a resize may have, and what is allowed of a file
@@ -65,6 +66,7 @@ typedef struct pnb_image_opts {
                          * keep_alpha is not looked at then */
     bool exif;          /* turn as the EXIF orientation of a JPEG, PNG or WebP says; CLIP pipelines
                          * do not */
+    bool tell_exif;     /* without exif: the picture stays as it is, `orientation` says the turn */
     pnb_image_budget *budget; /* shared with other decodes; NULL: none */
     size_t *claimed_bytes;    /* inside of pnb_image_decode: what it took of the budget */
 } pnb_image_opts;

@@ -42,7 +42,9 @@ static pnb_status lot_image(const void *user, size_t i, const pnb_image_opts *op
                             pnb_error *err)
 {
     const adding *a = user;
-    pnb_status status = a->all.image(a->all.user, a->input[i], opts, out, err);
+    pnb_image_opts told = *opts;
+    told.tell_exif = true; /* people see it as it was held, whatever the model sees */
+    pnb_status status = a->all.image(a->all.user, a->input[i], &told, out, err);
     pnb__buf_reset(&a->thumbnail[i]);
     if (status == PNB_OK && pnb__thumbnail_make(out, &a->thumbnail[i], NULL) != PNB_OK)
         pnb__buf_reset(&a->thumbnail[i]); /* the row is worth more than what is shown of it */

@@ -117,6 +117,7 @@ pnb_status pnb_image_decode(pnb_image *out, const void *bytes, size_t n_bytes,
     size_t claimed = 0;
     *out = (pnb_image){0};
     used.claimed_bytes = &claimed;
+    used.exif = used.exif || used.tell_exif; /* a decoder looks for it then */
     if (used.max_pixels < 1)
         return pnb__fail(err, PNB_ARG, "max_pixels is %lld: want at least 1",
                          (long long)used.max_pixels);
@@ -124,8 +125,10 @@ pnb_status pnb_image_decode(pnb_image *out, const void *bytes, size_t n_bytes,
     PNB_TRY(pnb__image_decoder(&decode, bytes, n_bytes, err));
     PNB_TRY(decode(&image, bytes, n_bytes, &used, &orientation, err));
     PNB_TRY(apply_opts(&image, &used, err));
-    if (used.exif && orientation != 1)
+    if (opts != NULL && opts->exif && orientation != 1)
         PNB_TRY(pnb__image_orient(&image, orientation, err));
+    else if (used.tell_exif)
+        image.orientation = orientation;
     settle_budget(&image, used.budget, claimed);
     *out = image;
     image = (pnb_image){0};

@@ -48,6 +48,28 @@ static void sizes_and_modes(void **state)
     check(5000, 1, 3, 256, 1);
 }
 
+/* The left half is the upper one when the picture is turned as it says, large or small. */
+static void as_it_was_held(void **state)
+{
+    (void)state;
+    for (int side = 60; side <= 600; side += 540) {
+        pnb_image image = halves(side, side / 2, 3), small;
+        pnb__buf bytes = {0};
+        image.orientation = 6; /* a quarter to the right */
+        assert_int_equal(pnb__thumbnail_make(&image, &bytes, NULL), PNB_OK);
+        assert_int_equal(image.width, side); /* the picture itself stays */
+        assert_int_equal(pnb_image_decode(&small, bytes.data, bytes.size, NULL, NULL), PNB_OK);
+        assert_int_equal(small.height, PNB_MIN(side, (int)PNB__THUMBNAIL_SIDE));
+        assert_int_equal(small.width, small.height / 2);
+        size_t n = (size_t)small.width * (size_t)small.height * 3;
+        assert_true(small.pixels[(size_t)small.width * 9] < 40);
+        assert_true(small.pixels[n - (size_t)small.width * 9] > 200);
+        pnb_image_free(&small);
+        pnb_image_free(&image);
+        pnb__buf_reset(&bytes);
+    }
+}
+
 static void an_empty_picture(void **state)
 {
     const pnb_image none = {0};
@@ -61,6 +83,7 @@ static void an_empty_picture(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(sizes_and_modes),
+                                       cmocka_unit_test(as_it_was_held),
                                        cmocka_unit_test(an_empty_picture)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
