@@ -21,6 +21,7 @@
 #include "penumbra/ctx.h"
 #include "penumbra/error.h"
 #include "penumbra/prob.h"
+#include "penumbra/watch.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -52,6 +53,7 @@ typedef struct pnb_search_opts {
     size_t shortlist; /* pnb_search: only so many items of a query, those whose means are nearest,
                        * are scored; as many as there are items, or 0: all, nothing is missed. 0 */
     double recall;    /* HNSW, IVF: share of the true hits to aim at, above 0 up to 1. 0.99 */
+    pnb_watch watch;  /* HNSW, IVF: of pnb_index_create, steps are rows. Nobody */
 } pnb_search_opts;
 
 /* The values that stand beside the fields. */
@@ -84,7 +86,7 @@ pnb_status pnb_search(const pnb_ctx *ctx, const pnb_gaussians *queries,
  * the caller's and must outlive it. opts->k is ignored here. */
 typedef struct pnb_index pnb_index;
 /* opts NULL: defaults. Free with pnb_index_free; on failure *out is NULL.
- * Errors  those of pnb_search that the gallery alone can cause */
+ * Errors  those of pnb_search that the gallery alone can cause; INTERRUPTED (opts->watch) */
 pnb_status pnb_index_create(pnb_index **out, const pnb_ctx *ctx, const pnb_gaussians *gallery,
                             const pnb_search_opts *opts, pnb_error *err);
 void pnb_index_free(pnb_index *index); /* NULL is fine */
@@ -93,7 +95,7 @@ void pnb_index_free(pnb_index *index); /* NULL is fine */
 typedef struct pnb_index_about {
     const char *kind;
     double bytes;    /* of what it keeps beside the rows */
-    double recall;   /* HNSW, IVF: at 10, measured on n_sample of its own rows when it was built */
+    double recall;   /* HNSW, IVF: at 10, measured on n_sample points between its rows when built */
     size_t n_sample; /* queries from elsewhere, texts say, may find less */
     size_t effort;   /* rows that a walk keeps, or cells that are looked into, for that */
 } pnb_index_about;

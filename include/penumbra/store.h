@@ -254,10 +254,14 @@ typedef struct pnb_store_built {
 
 /* Builds the files that searches of kind HNSW or IVF by opts' measure read: one a shard, beside it,
  * for each that has none. Shards do not change, so such a file stays right; it goes with its shard.
- * Rows that come later are searched exactly until this is called again. `out` may be NULL.
- * Errors  ARG (another kind), BUSY, and those of pnb_index_create */
+ * Rows that come later are searched exactly until this is called again. Others may write while an
+ * index is built; it is the writer for the moment in which a file gets its place. `out` may be
+ * NULL. Errors  ARG (another kind), BUSY (for a minute), and those of pnb_index_create */
 pnb_status pnb_store_build(pnb_store *store, const pnb_ctx *ctx, const pnb_search_opts *opts,
                            pnb_store_built *out, pnb_error *err);
+/* Rows of shards that have no such file: they are searched exactly.  Errors  FORMAT, IO, NOMEM */
+pnb_status pnb_store_count_unbuilt(pnb_store *store, pnb_index_kind kind, size_t *n_rows,
+                                   pnb_error *err);
 
 /* ---- checking ---- */
 

@@ -3,11 +3,12 @@
 #define PNB_INDEX_AUGMENTED_H
 
 #include "penumbra/embeddings.h"
+#include "penumbra/prob.h"
 
 /* How rows of a family become vectors, and what is asked with. */
 typedef struct pnb__augmented {
     size_t width;        /* of a vector: D, or D + 1 */
-    const char *measure; /* whose order inner products with a query are in */
+    pnb_measure measure; /* whose order inner products with a query are in */
     const char *query;   /* the vector of a query, in words */
 } pnb__augmented;
 

@@ -3,7 +3,10 @@
  * Shards never change, they are only joined or dropped; so an index is right as long as its shard
  * is there, whatever is added or removed: removed rows are left out while it is walked. Searches
  * open the files (store_search.c), the writer removes those whose shard is gone (store_shards.c).
- */
+ * Building takes minutes, so others may write meanwhile: only what puts the file into its place is
+ * the writer. */
+#include <string.h>
+
 #include "sets/set_rows.h"
 #include "sets/settle.h"
 #include "store/store_internal.h"
@@ -20,7 +23,49 @@ pnb_status pnb__shard_index_path(const pnb__shard *shard, pnb_index_kind kind, c
     return *out != NULL ? PNB_OK : pnb__fail_nomem(err, 0);
 }
 
-static pnb_status build_shard(const pnb__shard *shard, const pnb_ctx *ctx,
+enum { SAVE_WAIT_S = 60 };
+
+static bool is_there(const pnb__catalog_state *state, const pnb__shard *shard)
+{
+    for (size_t i = 0; i < state->n_shards; i++)
+        if (strcmp(state->shards[i].file, shard->file) == 0)
+            return true;
+    return false;
+}
+
+/* Unless the shard was joined with others while its index was built. */
+static pnb_status save(pnb_store *store, const pnb__shard *shard, const pnb_ctx *ctx,
+                       const pnb_index *index, const char *path, pnb_error *err)
+{
+    pnb__catalog_state state = {0};
+    bool began = store->writer == NULL;
+    pnb_status status = PNB_OK;
+    if (began)
+        PNB_TRY(pnb_store_begin(store, SAVE_WAIT_S, err));
+    PNB_TRY(store->calls->state(store->writer, &state, err));
+    if (is_there(&state, shard))
+        status = pnb_index_save(index, ctx, path, err);
+done:
+    pnb__catalog_state_reset(&state);
+    if (began)
+        pnb_store_end(store);
+    return status;
+}
+
+/* Rows of all shards that have no index yet, as one job to whoever watches. */
+typedef struct watched {
+    pnb_watch to;
+    size_t n_before, n;
+} watched;
+
+static bool step(void *user, size_t done, size_t total)
+{
+    const watched *w = user;
+    (void)total;
+    return w->to.step == NULL || w->to.step(w->to.user, w->n_before + done, w->n);
+}
+
+static pnb_status build_shard(pnb_store *store, const pnb__shard *shard, const pnb_ctx *ctx,
                               const pnb_search_opts *opts, pnb_store_built *out, pnb_error *err)
 {
     pnb_index_about about;
@@ -33,7 +78,7 @@ static pnb_status build_shard(const pnb__shard *shard, const pnb_ctx *ctx,
         goto done;
     PNB_TRY(pnb__set_view(&view, shard->set, opts->measure, err));
     PNB_TRY(pnb_index_create(&index, ctx, &view.rows, opts, err));
-    PNB_TRY(pnb_index_save(index, ctx, path, err));
+    PNB_TRY(save(store, shard, ctx, index, path, err));
     pnb_index_describe(index, &about);
     out->n_built++;
     out->bytes += about.bytes;
@@ -61,30 +106,56 @@ done:
     return status;
 }
 
+static pnb_status count_unbuilt(const pnb__snapshot *now, pnb_index_kind kind, size_t *n_rows,
+                                pnb_error *err)
+{
+    *n_rows = 0;
+    for (size_t i = 0; i < now->n_shards && pnb__shard_has_index_file(kind); i++) {
+        char *path = NULL;
+        pnb_status status = pnb__shard_index_path(now->shards[i], kind, &path, err);
+        if (status != PNB_OK)
+            return status;
+        *n_rows += pnb__path_is_file(path) ? 0 : now->shards[i]->set->n;
+        pnb__free(path);
+    }
+    return PNB_OK;
+}
+
 pnb_status pnb_store_build(pnb_store *store, const pnb_ctx *ctx, const pnb_search_opts *opts,
                            pnb_store_built *out, pnb_error *err)
 {
     pnb_store_built built = {.least_recall = 1};
     pnb_search_opts o = *opts;
+    watched w = {.to = opts->watch};
     pnb__snapshot *now = NULL;
-    bool began;
     pnb_status status;
     if (!pnb__shard_has_index_file(o.kind))
         return pnb__fail(err, PNB_ARG, "only hnsw and ivf are built beforehand");
-    status = pnb__store_need_writer(store, &began, err);
-    if (status != PNB_OK)
-        return status;
     PNB_TRY(pnb__snapshot_take(store, &now, err));
+    PNB_TRY(count_unbuilt(now, o.kind, &w.n, err));
     built.n_shards = now->n_shards;
+    o.watch = (pnb_watch){step, &w};
     if (now->n_shards > 0)
         PNB_TRY(settle(now, &o, err));
-    for (size_t i = 0; i < now->n_shards; i++)
-        PNB_TRY(build_shard(now->shards[i], ctx, &o, &built, err));
+    for (size_t i = 0; i < now->n_shards; i++) {
+        size_t n_built = built.n_built;
+        PNB_TRY(build_shard(store, now->shards[i], ctx, &o, &built, err));
+        w.n_before += built.n_built > n_built ? now->shards[i]->set->n : 0;
+    }
     if (out != NULL)
         *out = built;
 done:
     pnb__snapshot_drop(store, now);
-    if (began)
-        pnb_store_end(store);
+    return status;
+}
+
+pnb_status pnb_store_count_unbuilt(pnb_store *store, pnb_index_kind kind, size_t *n_rows,
+                                   pnb_error *err)
+{
+    pnb__snapshot *now = NULL;
+    pnb_status status = pnb__snapshot_take(store, &now, err);
+    if (status == PNB_OK)
+        status = count_unbuilt(now, kind, n_rows, err);
+    pnb__snapshot_drop(store, now);
     return status;
 }

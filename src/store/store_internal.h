@@ -7,16 +7,21 @@
 #include "penumbra/view.h"
 #include "store/catalog.h"
 
+/* What searches of one kind of index go by. */
+typedef struct pnb__prepared {
+    pnb_view view;
+    pnb_index *index; /* NULL: not made yet */
+    pnb_search_opts opts;
+} pnb__prepared;
+void pnb__prepared_reset(pnb__prepared *prepared);
+
 /* One embedding set of the collection, mapped; shared by the snapshots that have it. */
 typedef struct pnb__shard {
     int n_users; /* by the store's mutex */
     int64_t first;
     char *path, *file; /* `file` lies in path */
     pnb_embeddings *set;
-    /* For searching by `prepared_for`; made when first wanted, by the store's mutex. */
-    pnb_view view;
-    pnb_index *index;
-    pnb_search_opts prepared_for;
+    pnb__prepared prepared[PNB_N_INDEX_KINDS]; /* made when first wanted, by the store's mutex */
 } pnb__shard;
 
 /* What a read sees; unchanged while anyone holds it. */
@@ -54,7 +59,6 @@ pnb_status pnb__shard_open_set(const char *path, bool check_numbers, pnb_embeddi
                                pnb_error *err);
 /* The shard that holds a number and its place there; NULL: none. */
 pnb__shard *pnb__snapshot_find(const pnb__snapshot *snapshot, int64_t number, size_t *place);
-void pnb__shard_unprepare(pnb__shard *shard);
 
 /* ---- store_origin.c ---- facts on where rows come from, as JSON in the catalog ---- */
 

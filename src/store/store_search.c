@@ -112,7 +112,7 @@ static pnb_status settle_kind(const search_run *run, const pnb__shard *shard, pn
 }
 
 static pnb_status make_index(const search_run *run, const pnb__shard *shard,
-                             const pnb_search_opts *opts, const char *path, pnb__shard *to,
+                             const pnb_search_opts *opts, const char *path, pnb__prepared *to,
                              pnb_error *err)
 {
     pnb_status status = pnb__set_view(&to->view, shard->set, opts->measure, err);
@@ -122,12 +122,13 @@ static pnb_status make_index(const search_run *run, const pnb__shard *shard,
                      : pnb_index_create(&to->index, run->ctx, &to->view.rows, opts, err);
     if (status != PNB_OK)
         pnb_view_reset(&to->view);
+    to->opts = *opts;
     return status;
 }
 
-/* The shard's own index where it is, or becomes, of this search; else one for this search alone,
- * *own, that the caller frees. */
-static pnb_status find_index(const search_run *run, pnb__shard *shard, pnb__shard *own,
+/* The shard's own index of that kind where it is, or becomes, of this search; else one for this
+ * search alone, *own, that the caller frees. */
+static pnb_status find_index(const search_run *run, pnb__shard *shard, pnb__prepared *own,
                              const pnb_index **out, pnb_error *err)
 {
     pnb_search_opts opts;
@@ -136,15 +137,14 @@ static pnb_status find_index(const search_run *run, pnb__shard *shard, pnb__shar
     if (status != PNB_OK)
         return status;
     pthread_mutex_lock(&run->store->mutex);
-    if (shard->index == NULL) {
-        status = make_index(run, shard, &opts, path, shard, err);
-        shard->prepared_for = opts;
-    }
-    bool is_shared = status == PNB_OK && is_same_search(&shard->prepared_for, &opts);
+    pnb__prepared *kept = &shard->prepared[opts.kind];
+    if (kept->index == NULL)
+        status = make_index(run, shard, &opts, path, kept, err);
+    bool is_shared = status == PNB_OK && is_same_search(&kept->opts, &opts);
     pthread_mutex_unlock(&run->store->mutex);
     if (status == PNB_OK && !is_shared)
         status = make_index(run, shard, &opts, path, own, err);
-    *out = is_shared ? shard->index : own->index;
+    *out = is_shared ? kept->index : own->index;
     pnb__free(path);
     return status;
 }
@@ -174,7 +174,8 @@ static void join_query(search_run *run, size_t q, const pnb_hits *hits, int64_t 
 
 static pnb_status search_shard(search_run *run, size_t at, pnb_error *err)
 {
-    pnb__shard *shard = run->now->shards[at], own = {0};
+    pnb__shard *shard = run->now->shards[at];
+    pnb__prepared own = {0};
     const pnb_index *index = NULL;
     pnb_hits hits = {0};
     pnb__among among = {&run->view.rows, PNB_MIN(run->search.k, shard->set->n), NULL};
@@ -187,7 +188,7 @@ static pnb_status search_shard(search_run *run, size_t at, pnb_error *err)
     for (size_t q = 0; q < hits.n_queries; q++)
         join_query(run, q, &hits, shard->first);
 done:
-    pnb__shard_unprepare(&own);
+    pnb__prepared_reset(&own);
     pnb_hits_reset(&hits);
     return status;
 }

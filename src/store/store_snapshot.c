@@ -14,18 +14,19 @@ enum { MOST_TRIES = 8 };
 
 /* ---- shards ---- */
 
-void pnb__shard_unprepare(pnb__shard *shard)
+void pnb__prepared_reset(pnb__prepared *prepared)
 {
-    pnb_index_free(shard->index);
-    pnb_view_reset(&shard->view);
-    shard->index = NULL;
+    pnb_index_free(prepared->index);
+    pnb_view_reset(&prepared->view);
+    prepared->index = NULL;
 }
 
 static void free_shard(pnb__shard *shard)
 {
     if (shard == NULL)
         return;
-    pnb__shard_unprepare(shard);
+    for (size_t i = 0; i < PNB_N_INDEX_KINDS; i++)
+        pnb__prepared_reset(&shard->prepared[i]);
     pnb_embeddings_free(shard->set);
     pnb__free(shard->path);
     pnb__free(shard);

@@ -88,6 +88,21 @@ says "one of both"
 want 0 collection list photos --tags small
 check "nothing of that tag is left" test "$(wc -l <out)" -le 1
 
+# a thumbnail is as the picture was held, whatever the model sees
+photo="$PNB_SOURCE_DIR/tests/io/data/image/exif6.jpg"
+want 0 collection create held --model model
+want 0 collection add held --images "$photo" -q
+check "it is turned as its EXIF says" python3 -c '
+import sqlite3, struct
+def size(b): # of a baseline JPEG
+    at = 2
+    while b[at + 1] not in (0xC0, 0xC1, 0xC2):
+        at += 2 + struct.unpack(">H", b[at + 2:at + 4])[0]
+    return struct.unpack(">HH", b[at + 5:at + 9])
+shown, = sqlite3.connect("held/collection.db").execute("SELECT picture FROM thumbnail").fetchone()
+import sys
+assert size(shown) == size(open(sys.argv[1], "rb").read())[::-1], size(shown)' "$photo"
+
 # captions have a collection of their own; the same twice is one row
 printf 'a red star\na blue disc\na red star\n' >lines.txt
 want 0 collection create captions
@@ -159,13 +174,29 @@ want 2 search --index all.safetensors --queries all.safetensors --approx int8 --
 says "--shortlist"
 
 # exports: each program's files, and how to ask
-for format in npy faiss qdrant pgvector; do
+for format in npy qdrant pgvector; do
     want 0 collection export ready --to $format --out out.$format --json --tags set
     has_keys collection out n_rows dim measure query
+    check "it says what a query is" grep -q '\[mean of the query, 1\]' out
+    check "and what order that is" grep -q 'as csd does' out
 done
+run collection export ready --to faiss --out out.faiss --json --tags set
+if grep -q "needs FAISS" err; then
+    says "libfaiss-dev"
+    check "and nothing is made" test ! -e out.faiss
+else
+    check "exported" test "$status" -eq 0
+    has_keys collection out n_rows dim measure query
+    check "it says what a query is" grep -q '\[mean of the query, 1\], by inner product' out
+    check "FAISS's own flat index" test "$(head -c 4 out.faiss/index.faiss)" = IxFI
+    check "the same numbers" cmp <(tail -c $((4 * 14 * 17)) out.npy/vectors.npy) <(tail -c $((4 * 14 * 17)) out.faiss/index.faiss)
+    check "the same payload" cmp out.npy/payload.jsonl out.faiss/payload.jsonl
+fi
+want 0 search --collection ready --queries all.safetensors -k 14 --json
+cp out ranked.json
+check "npy and qdrant, asked as they say, rank as the collection does" python3 -B "$PNB_SOURCE_DIR/tests/cli/common/exported.py" \
+    ranked.json all.safetensors out.npy out.qdrant
 check "npy: all rows and one dimension more" grep -aq "'shape': (14, 17)" out.npy/vectors.npy
-check "faiss: its head, and 14 x 17 floats" test "$(stat -c %s out.faiss/index.faiss)" -eq $((45 + 4 * 14 * 17))
-check "the same numbers" cmp <(tail -c $((4 * 14 * 17)) out.npy/vectors.npy) <(tail -c $((4 * 14 * 17)) out.faiss/index.faiss)
 check "payloads are JSON" python3 -c '
 import json
 rows = [json.loads(l) for l in open("out.npy/payload.jsonl")]

@@ -55,6 +55,9 @@ static void by_csd(void **state)
     for (size_t i = 0; i < ROWS * WIDTH; i++)
         set->log_var[i] += (float)(i / WIDTH % 5); /* traces that matter */
     assert_same_order(set, queries, PNB_MEASURE_CSD);
+    for (size_t i = 0; i < ROWS * WIDTH; i++) /* and means of other lengths */
+        set->mean[i] *= (float)(1 + i / WIDTH % 3) / 2;
+    assert_same_order(set, queries, PNB_MEASURE_CSD);
     pnb_embeddings_free(set);
     pnb_embeddings_free(queries);
 }
@@ -80,6 +83,9 @@ static void by_likelihood_and_cosine(void **state)
     pnb__augmented form;
     pnb_error err = PNB_ERROR_INIT;
     assert_same_order(set, queries, PNB_MEASURE_VMF);
+    assert_same_order(points, queries, PNB_MEASURE_MEAN);
+    for (size_t i = 0; i < ROWS * WIDTH; i++) /* a cosine, whatever their lengths */
+        points->mean[i] *= (float)(1 + i / WIDTH % 7);
     assert_same_order(points, queries, PNB_MEASURE_MEAN);
     power = as_family(PNB_POWER_SPHERICAL, 0, 2);
     assert_failed(pnb__augmented_form(power->family, WIDTH, &form, &err), &err, PNB_UNSUPPORTED,

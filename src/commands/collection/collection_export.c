@@ -2,16 +2,18 @@
  * measure does (index/augmented.h), ids, and what is known of each row.
  *
  *   npy       vectors.npy, payload.jsonl                    a row a line, in the same order
- *   faiss     index.faiss (IndexFlatIP), payload.jsonl      FAISS's own file format
+ *   faiss     index.faiss (IndexFlatIP), payload.jsonl      written by FAISS itself
  *   qdrant    collection.json, points.jsonl                 bodies of its HTTP interface
  *   pgvector  rows.sql                                      for psql -f
  *
  * Rows are gone through twice, once for their numbers: a file says at its head how many there are.
  * Each file appears whole or not at all. */
+#include <errno.h>
 #include <string.h>
 
 #include "base/grow.h"
 #include "commands/collection/collection.h"
+#include "index/ann/faiss_bridge.h"
 #include "index/augmented.h"
 #include "io/json/json.h"
 #include "program/progress.h"
@@ -28,12 +30,14 @@ typedef struct exporting {
     size_t n, n_done;
     pnb__out_file files[2];
     float *vectors; /* of a block */
+    pnb__faiss *faiss;
 } exporting;
 
 /* One of the formats. `rows` and their vectors are a block. */
 typedef struct format {
     const char *name;
-    const char *files[2]; /* NULL: one file */
+    const char *files[2];                /* NULL: one file */
+    pnb_status (*check)(pnb_error *err); /* can it be written at all?  NULL: yes */
     pnb_status (*begin)(exporting *e, pnb_error *err);
     pnb_status (*block)(exporting *e, const pnb_store_rows *rows, pnb_error *err);
     pnb_status (*end)(exporting *e, pnb_error *err);
@@ -119,7 +123,7 @@ static void append_vector(pnb__buf *text, const float *x, size_t n)
     pnb__buf_putc(text, ']');
 }
 
-/* ---- npy, faiss ---- */
+/* ---- npy ---- */
 
 static pnb_status begin_npy(exporting *e, pnb_error *err)
 {
@@ -136,31 +140,59 @@ static pnb_status begin_npy(exporting *e, pnb_error *err)
     return put_text(&e->files[0], &text, err);
 }
 
-/* IndexFlatIP as FAISS writes it: its name, width, rows, two numbers that are not used, "trained",
- * the measure (0: inner product), and the number of floats. */
-static pnb_status begin_faiss(exporting *e, pnb_error *err)
-{
-    const int32_t width = (int32_t)e->form.width, inner_product = 0;
-    const int64_t rows = (int64_t)e->n, unused = 1 << 20;
-    const uint64_t n_floats = e->n * e->form.width;
-    const char trained = 1;
-    pnb__buf head = {0};
-    pnb__buf_puts(&head, "IxFI");
-    pnb__buf_append(&head, &width, sizeof width);
-    pnb__buf_append(&head, &rows, sizeof rows);
-    pnb__buf_append(&head, &unused, sizeof unused);
-    pnb__buf_append(&head, &unused, sizeof unused);
-    pnb__buf_append(&head, &trained, 1);
-    pnb__buf_append(&head, &inner_product, sizeof inner_product);
-    pnb__buf_append(&head, &n_floats, sizeof n_floats);
-    return put_text(&e->files[0], &head, err);
-}
-
 static pnb_status put_vectors(exporting *e, const pnb_store_rows *rows, pnb_error *err)
 {
     pnb_status status =
         put_bytes(&e->files[0], e->vectors, rows->n * e->form.width * sizeof *e->vectors, err);
     return status == PNB_OK ? put_payloads(e, rows, err) : status;
+}
+
+/* ---- faiss ---- */
+
+static pnb_status fail_faiss(const exporting *e, const pnb__faiss_error *why, pnb_error *err)
+{
+    return why->is_memory
+               ? pnb__fail_nomem(err, e->n * e->form.width * sizeof(float))
+               : pnb__fail(err, PNB_IO, "FAISS, writing %s: %s", e->files[0].path, why->text);
+}
+
+static pnb_status check_faiss(pnb_error *err)
+{
+    return pnb__faiss_version() != NULL
+               ? PNB_OK
+               : pnb__fail(err, PNB_UNSUPPORTED,
+                           "--to faiss needs FAISS, and this program was built without it: run "
+                           "`tools/install-deps` (the package is libfaiss-dev) and build it again, "
+                           "or take --to npy, whose vectors are the same");
+}
+
+static pnb_status begin_faiss(exporting *e, pnb_error *err)
+{
+    pnb__faiss_error why;
+    return pnb__faiss_flat(&e->faiss, e->form.width, &why) ? PNB_OK : fail_faiss(e, &why, err);
+}
+
+static pnb_status put_rows(exporting *e, const pnb_store_rows *rows, pnb_error *err)
+{
+    pnb__faiss_error why;
+    return pnb__faiss_add(e->faiss, e->vectors, rows->n, &why) ? put_payloads(e, rows, err)
+                                                               : fail_faiss(e, &why, err);
+}
+
+static bool write_piece(void *user, const void *bytes, size_t n)
+{
+    pnb__out_file *f = user;
+    return !pnb__disk_step_fails() && fwrite(bytes, 1, n, f->file) == n;
+}
+
+static pnb_status end_faiss(exporting *e, pnb_error *err)
+{
+    pnb__faiss_error why;
+    errno = 0;
+    if (pnb__faiss_write(e->faiss, write_piece, &e->files[0], &why))
+        return PNB_OK;
+    return errno != 0 ? pnb__fail_errno(err, "cannot write", e->files[0].path)
+                      : fail_faiss(e, &why, err);
 }
 
 /* ---- qdrant ---- */
@@ -260,33 +292,35 @@ static pnb_status end_pgvector(exporting *e, pnb_error *err)
 }
 
 static const format formats[] = {
-    {"npy",
-     {"vectors.npy", "payload.jsonl"},
-     begin_npy,
-     put_vectors,
-     NULL,
-     "inner products of rows with %s rank as %s does; row i of payload.jsonl is row i"},
-    {"faiss",
-     {"index.faiss", "payload.jsonl"},
-     begin_faiss,
-     put_vectors,
-     NULL,
-     "faiss.read_index(\"index.faiss\").search(q, k) with q = %s ranks as %s does; its numbers are "
-     "lines of payload.jsonl, from 0"},
-    {"qdrant",
-     {"collection.json", "points.jsonl"},
-     begin_qdrant,
-     put_points,
-     NULL,
-     "PUT collection.json to /collections/NAME and each line of points.jsonl to "
-     "/collections/NAME/points; a query whose \"vector\" is %s ranks as %s does"},
-    {"pgvector",
-     {"rows.sql", NULL},
-     begin_pgvector,
-     put_copy,
-     end_pgvector,
-     "psql -f rows.sql; then SELECT id FROM penumbra ORDER BY embedding <#> q LIMIT 10 with q = %s "
-     "ranks as %s does"}};
+    {.name = "npy",
+     .files = {"vectors.npy", "payload.jsonl"},
+     .begin = begin_npy,
+     .block = put_vectors,
+     .how = "inner products of rows with %s rank as %s does; row i of payload.jsonl is row i"},
+    {.name = "faiss",
+     .files = {"index.faiss", "payload.jsonl"},
+     .check = check_faiss,
+     .begin = begin_faiss,
+     .block = put_rows,
+     .end = end_faiss,
+     .how =
+         "faiss.read_index(\"index.faiss\").search(q, k) with q = %s, by inner product, ranks as "
+         "%s does; its numbers are lines of payload.jsonl, from 0"},
+    {.name = "qdrant",
+     .files = {"collection.json", "points.jsonl"},
+     .begin = begin_qdrant,
+     .block = put_points,
+     .how =
+         "PUT collection.json to /collections/NAME and each line of points.jsonl to "
+         "/collections/NAME/points; POST {\"vector\": %s, \"limit\": 10, \"with_payload\": true} "
+         "to /collections/NAME/points/search ranks as %s does"},
+    {.name = "pgvector",
+     .files = {"rows.sql", NULL},
+     .begin = begin_pgvector,
+     .block = put_copy,
+     .end = end_pgvector,
+     .how = "psql -f rows.sql; then SELECT id FROM penumbra ORDER BY embedding <#> q LIMIT 10 with "
+            "q = %s ranks as %s does"}};
 
 /* ---- the job ---- */
 
@@ -372,16 +406,17 @@ done:
 
 static void put_exported(const exporting *e, const format *f, pnb__result *r)
 {
+    const char *measure = pnb_measure_name(e->form.measure);
     char how[400];
     /* the two words of the format's own sentence */
     const char *first = strstr(f->how, "%s"), *second = strstr(first + 2, "%s");
     snprintf(how, sizeof how, "%.*s%s%.*s%s%s", (int)(first - f->how), f->how, e->form.query,
-             (int)(second - first - 2), first + 2, e->form.measure, second + 2);
+             (int)(second - first - 2), first + 2, measure, second + 2);
     pnb__result_text(r, "collection", "collection", e->opts->path);
     pnb__result_text(r, "out", "written", e->opts->out);
     pnb__result_int(r, "n_rows", "rows", (int64_t)e->n);
     pnb__result_int(r, "dim", "width of a vector", (int64_t)e->form.width);
-    pnb__result_text(r, "measure", NULL, e->form.measure);
+    pnb__result_text(r, "measure", NULL, measure);
     pnb__result_text(r, "query", "to query", how);
 }
 
@@ -400,6 +435,8 @@ pnb_status pnb__collection_export(pnb__app *app, void *args, pnb__result *r)
                          "%s is a collection; exported files go into a folder of their own",
                          o->out);
     PNB_TRY(pnb__row_filter_read(app, &o->filter, &filter, &is_filtered));
+    if (f->check != NULL)
+        PNB_TRY(f->check(&app->err));
     PNB_TRY(pnb_store_open(&e.store, o->path, &app->err));
     PNB_TRY(pnb_store_describe(e.store, &e.about, &app->err));
     PNB_TRY(find_numbers(&e, is_filtered ? &filter : NULL));
@@ -407,6 +444,7 @@ pnb_status pnb__collection_export(pnb__app *app, void *args, pnb__result *r)
     PNB_TRY(write_all(&e, f));
     put_exported(&e, f, r);
 done:
+    pnb__faiss_free(e.faiss);
     pnb__free(e.numbers);
     pnb_store_close(e.store);
     return status;

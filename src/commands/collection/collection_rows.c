@@ -217,16 +217,19 @@ pnb_status pnb__collection_build(pnb__app *app, void *args, pnb__result *r)
     opts.measure = o->measure;
     opts.recall = o->recall;
     opts.kind = strcmp(o->approx, "ivf") == 0 ? PNB_INDEX_IVF : PNB_INDEX_HNSW;
+    pnb__watching progress;
     pnb_status status = pnb_store_open(&store, o->path, &app->err);
+    opts.watch = pnb__watch_begin(&progress, app, "building", "rows");
     if (status == PNB_OK)
         status = pnb_store_build(store, app->ctx, &opts, &built, &app->err);
+    pnb__watch_end(&progress);
     pnb_store_close(store);
     if (status != PNB_OK)
         return status;
     pnb__result_text(r, "collection", "collection", o->path);
     pnb__result_int(r, "n_shards", "shards", (int64_t)built.n_shards);
     pnb__result_int(r, "n_built", "indexes built", (int64_t)built.n_built);
-    pnb__result_real(r, "recall", "least recall at 10 of a shard's own rows", built.least_recall,
+    pnb__result_real(r, "recall", "least recall at 10, between rows of a shard", built.least_recall,
                      4);
     pnb__result_real(r, "bytes", "bytes", built.bytes, 0);
     if (built.least_recall < o->recall)

@@ -9,6 +9,9 @@
 #include "io/json/json.h"
 
 #define FORMAT "penumbra-ann"
+#define ANEW                                                                                       \
+    ": remove the file, and it is built anew by the next `search --approx` of a set, or for a "    \
+    "collection by `collection build`"
 enum { VERSION = 1, HASH_BYTES = 1 << 20, LINE_BYTES = 4096 };
 
 /* ---- which rows ---- */
@@ -142,7 +145,7 @@ static pnb_status fail_other(const pnb__ann *ann, const char *path, pnb_error *e
 {
     return pnb__fail(err, PNB_ARG,
                      "%s is the %s index of other rows, or of another measure: the set was changed "
-                     "since it was built. Remove the file, and it is built anew",
+                     "since it was built" ANEW,
                      path, ann->kind);
 }
 
@@ -166,7 +169,8 @@ static pnb_status take_line(pnb__ann *ann, const pnb_ctx *ctx, const char *line,
     ann->recall = pnb__json_get_double(&o, "recall", 0, err);
     PNB_TRY(o.status);
     if (strcmp(format, FORMAT) != 0 || version != VERSION)
-        PNB_TRY(pnb__fail(err, PNB_FORMAT, "%s is no index of version %d", path, (int)VERSION));
+        PNB_TRY(
+            pnb__fail(err, PNB_FORMAT, "%s is no index of version %d" ANEW, path, (int)VERSION));
     if (strcmp(kind, ann->kind) != 0 || (size_t)n_rows != ann->gallery.n ||
         strcmp(measure, pnb_measure_name(ann->opts.measure)) != 0)
         PNB_TRY(fail_other(ann, path, err));
@@ -201,14 +205,16 @@ pnb_status pnb__ann_load(pnb__ann *ann, const pnb_ctx *ctx, const char *path, pn
     const char *end =
         map.size > 0 ? memchr(bytes, '\n', PNB_MIN(map.size, (size_t)LINE_BYTES)) : NULL;
     if (end == NULL || map.size < (size_t)(end - bytes) + 1 + 16)
-        PNB_TRY(pnb__fail(err, PNB_FORMAT, "%s is no index, or was cut short", path));
+        PNB_TRY(pnb__fail(err, PNB_FORMAT, "%s is no index, or was cut short" ANEW, path));
     PNB_TRY(take_line(ann, ctx, bytes, (size_t)(end - bytes), path, err));
     const char *body = end + 1;
     size_t n = map.size - (size_t)(body - bytes) - 16;
     if (!is_whole(body, n, body + n))
-        PNB_TRY(pnb__fail(err, PNB_FORMAT, "%s is damaged: remove it, and it is built anew", path));
+        PNB_TRY(pnb__fail(err, PNB_FORMAT, "%s is damaged" ANEW, path));
     if (!pnb__faiss_read(&ann->faiss, body, n, ann->gallery.n, ann->width, &why))
-        status = pnb__ann_fail("reading an index", &why, err);
+        status = why.is_memory
+                     ? pnb__fail_nomem(err, map.size)
+                     : pnb__fail(err, PNB_FORMAT, "%s: FAISS says: %s" ANEW, path, why.text);
 done:
     pnb__map_close(&map);
     return status;

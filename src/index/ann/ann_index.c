@@ -17,6 +17,8 @@ enum { N_LINKS = 32, BREADTH = 200, PASS_QUERIES = 64, FEW_ROWS = 2000 };
 
 pnb_status pnb__ann_fail(const char *doing, const pnb__faiss_error *why, pnb_error *err)
 {
+    if (why->is_stopped)
+        return pnb__fail(err, PNB_INTERRUPTED, "stopped, %s", doing);
     return why->is_memory ? pnb__fail_nomem(err, 0)
                           : pnb__fail(err, PNB_IO, "FAISS, %s: %s", doing, why->text);
 }
@@ -102,8 +104,11 @@ static size_t count_cells(size_t n)
 static pnb_status build(pnb__ann *ann, const pnb_ctx *ctx, pnb_error *err)
 {
     pnb__faiss_error why;
-    pnb__faiss_rows rows = {
-        .n = ann->gallery.n, .width = ann->width, .n_threads = ctx != NULL ? ctx->n_threads : 1};
+    pnb__faiss_rows rows = {.n = ann->gallery.n,
+                            .width = ann->width,
+                            .n_threads = ctx != NULL ? ctx->n_threads : 1,
+                            .step = ann->opts.watch.step,
+                            .user = ann->opts.watch.user};
     float *x = NULL;
     pnb_status status = make_rows(ann, ctx, &x, err);
     if (status != PNB_OK)
@@ -142,6 +147,7 @@ static pnb_status create(const char *kind, void **self, const pnb_ctx *ctx,
     pnb_status status;
     PNB_TRY(begin(&ann, kind, gallery, opts, err));
     PNB_TRY(build(ann, ctx, err));
+    ann->opts.watch = (pnb_watch){0};
     PNB_TRY(pnb__ann_tune(ann, ctx, err));
     *self = ann;
     ann = NULL;

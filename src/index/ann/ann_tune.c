@@ -1,33 +1,33 @@
 /* How far a search has to look for the recall that is wanted.
  *
- * Rows spread over the set are asked for their ten nearest others, exactly and by the index, with
- * more effort each time until enough of the true ones are among the candidates. Queries of the
- * other modality lie further from the rows than rows do, so that their recall may be less: it is an
- * estimate, and what was measured is told. */
+ * Points between rows spread over the set and one of their nearest are asked for their ten nearest,
+ * exactly and by the index, with more effort each time until enough of the true ones are among the
+ * candidates. Not the rows themselves: a graph leads to what is in it far more easily than to what
+ * is not, and queries are not. Those of the other modality lie further from the rows than such
+ * points do, so that their recall may be less: it is an estimate, and what was measured is told. */
 #include <math.h>
 #include <string.h>
 
 #include "index/ann/ann.h"
 
-enum { SAMPLE = 256, HITS = 10, FIRST_EFFORT = 8, MOST_EFFORT = 16384 };
+enum { SAMPLE = 256, HITS = 10, BETWEEN = 5, FIRST_EFFORT = 8, MOST_EFFORT = 16384 };
 
 typedef struct tuning {
     pnb__ann *ann;
     const pnb_ctx *ctx;
     float *mean, *x, *product;
-    size_t *row; /* of each query */
     int64_t *id;
     pnb_gaussians queries;
-    pnb_hits truth; /* itself among them */
-    size_t k;       /* candidates */
+    pnb_hits truth;
+    size_t k; /* candidates */
 } tuning;
 
 static void take_sample(tuning *t)
 {
     const pnb_gaussians *g = &t->ann->gallery;
     for (size_t i = 0; i < t->queries.n; i++) {
-        t->row[i] = (size_t)((double)i * (double)g->n / (double)t->queries.n);
-        memcpy(t->mean + i * g->dim, g->mean + t->row[i] * g->dim, g->dim * sizeof(float));
+        size_t row = (size_t)((double)i * (double)g->n / (double)t->queries.n);
+        memcpy(t->mean + i * g->dim, g->mean + row * g->dim, g->dim * sizeof(float));
     }
 }
 
@@ -36,8 +36,28 @@ static pnb_status find_truth(tuning *t, pnb_error *err)
     pnb_search_opts opts = t->ann->opts;
     opts.kind = PNB_INDEX_EXACT;
     opts.shortlist = 0;
-    opts.k = PNB_MIN((size_t)HITS + 1, t->ann->gallery.n);
+    opts.k = PNB_MIN((size_t)HITS, t->ann->gallery.n);
+    pnb_hits_reset(&t->truth);
     return pnb_search(t->ctx, &t->queries, &t->ann->gallery, &opts, &t->truth, err);
+}
+
+/* Each row becomes the middle between itself and a neighbour, as long as the row. */
+static void move_between(tuning *t)
+{
+    const pnb_gaussians *g = &t->ann->gallery;
+    size_t rank = PNB_MIN((size_t)BETWEEN, t->truth.k - 1);
+    for (size_t i = 0; i < t->queries.n; i++) {
+        int64_t other = t->truth.index[i * t->truth.k + rank];
+        float *x = t->mean + i * g->dim;
+        double before = 0, after = 0;
+        for (size_t d = 0; other >= 0 && d < g->dim; d++) {
+            before += (double)x[d] * (double)x[d];
+            x[d] += g->mean[(size_t)other * g->dim + d];
+            after += (double)x[d] * (double)x[d];
+        }
+        for (size_t d = 0; after > 0 && d < g->dim; d++)
+            x[d] = (float)((double)x[d] * sqrt(before / after));
+    }
 }
 
 static bool is_among(const int64_t *ids, size_t n, int64_t id)
@@ -48,21 +68,15 @@ static bool is_among(const int64_t *ids, size_t n, int64_t id)
     return false;
 }
 
-/* Of the true hits but the row itself; at most HITS of them. */
 static double measure(const tuning *t)
 {
     size_t n = 0, n_found = 0;
-    for (size_t q = 0; q < t->queries.n; q++) {
-        size_t n_here = 0;
-        for (size_t i = 0; i < t->truth.k && n_here < HITS; i++) {
+    for (size_t q = 0; q < t->queries.n; q++)
+        for (size_t i = 0; i < t->truth.k; i++) {
             int64_t id = t->truth.index[q * t->truth.k + i];
-            if (id < 0 || id == (int64_t)t->row[q])
-                continue;
-            n_here++;
-            n_found += is_among(t->id + q * t->k, t->k, id);
+            n += id >= 0;
+            n_found += id >= 0 && is_among(t->id + q * t->k, t->k, id);
         }
-        n += n_here;
-    }
     return n > 0 ? (double)n_found / (double)n : 1.0;
 }
 
@@ -86,14 +100,15 @@ static pnb_status prepare(tuning *t, pnb_error *err)
     const pnb_gaussians *g = &t->ann->gallery;
     size_t n = PNB_MIN(g->n, (size_t)SAMPLE);
     pnb_status status;
-    t->k = PNB_MIN(pnb__ann_candidates(HITS + 1), g->n);
+    t->k = PNB_MIN(pnb__ann_candidates(HITS), g->n);
     PNB_TRY(PNB_ALLOC_ROWS(t->mean, n, g->dim, err));
     PNB_TRY(PNB_ALLOC_ROWS(t->x, n, t->ann->width, err));
     PNB_TRY(PNB_ALLOC_ROWS(t->product, n, t->k, err));
     PNB_TRY(PNB_ALLOC_ROWS(t->id, n, t->k, err));
-    PNB_TRY(PNB_ALLOC(t->row, n, err));
     t->queries = (pnb_gaussians){.n = n, .dim = g->dim, .mean = t->mean};
     take_sample(t);
+    PNB_TRY(find_truth(t, err));
+    move_between(t);
     pnb__ann_queries(t->ann, &t->queries, t->x);
     status = find_truth(t, err);
 done:
@@ -116,6 +131,5 @@ pnb_status pnb__ann_tune(pnb__ann *ann, const pnb_ctx *ctx, pnb_error *err)
     pnb__free(t.x);
     pnb__free(t.product);
     pnb__free(t.id);
-    pnb__free(t.row);
     return status;
 }

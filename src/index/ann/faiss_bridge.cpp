@@ -39,7 +39,21 @@ class Threads {
 
 void tell(pnb__faiss_error *why, const char *text, bool is_memory) {
     why->is_memory = is_memory;
+    why->is_stopped = false;
     std::snprintf(why->text, sizeof why->text, "%s", text);
+}
+
+struct Stopped {};
+
+// A piece at a time, so that it can be watched and stopped. A piece is large enough for all threads.
+void add_rows(faiss::Index &index, const pnb__faiss_rows &rows) {
+    const size_t piece = 4096;
+    for (size_t at = 0; at < rows.n; at += piece) {
+        if (rows.step != nullptr && !rows.step(rows.user, at, rows.n))
+            throw Stopped();
+        index.add(static_cast<faiss::Index::idx_t>(std::min(piece, rows.n - at)),
+                  rows.x + at * rows.width);
+    }
 }
 
 // Runs what may throw.
@@ -47,6 +61,9 @@ template <typename Work> bool guarded(pnb__faiss_error *why, Work work) {
     try {
         work();
         return true;
+    } catch (const Stopped &) {
+        tell(why, "stopped", false);
+        why->is_stopped = true;
     } catch (const std::bad_alloc &) {
         tell(why, "out of memory", true);
     } catch (const std::exception &e) {
@@ -99,7 +116,7 @@ bool pnb__faiss_hnsw(pnb__faiss **out, const pnb__faiss_rows *rows, int n_links,
         auto graph = std::make_unique<faiss::IndexHNSWFlat>(static_cast<int>(rows->width), n_links,
                                                             faiss::METRIC_INNER_PRODUCT);
         graph->hnsw.efConstruction = breadth;
-        graph->add(static_cast<faiss::Index::idx_t>(rows->n), rows->x);
+        add_rows(*graph, *rows);
         made->index = std::move(graph);
         *out = made.release();
     });
@@ -117,10 +134,23 @@ bool pnb__faiss_ivf(pnb__faiss **out, const pnb__faiss_rows *rows, size_t n_list
                                                            faiss::METRIC_INNER_PRODUCT);
         index->cp.min_points_per_centroid = 1; // no line on standard error for small sets
         index->train(n, rows->x);
-        index->add(n, rows->x);
+        add_rows(*index, *rows);
         made->index = std::move(index);
         *out = made.release();
     });
+}
+
+bool pnb__faiss_flat(pnb__faiss **out, size_t width, pnb__faiss_error *why) {
+    return guarded(why, [&] {
+        auto made = std::make_unique<pnb__faiss>();
+        made->index =
+            std::make_unique<faiss::IndexFlatIP>(static_cast<faiss::Index::idx_t>(width));
+        *out = made.release();
+    });
+}
+
+bool pnb__faiss_add(pnb__faiss *index, const float *x, size_t n, pnb__faiss_error *why) {
+    return guarded(why, [&] { index->index->add(static_cast<faiss::Index::idx_t>(n), x); });
 }
 
 void pnb__faiss_free(pnb__faiss *index) {
@@ -169,7 +199,8 @@ bool pnb__faiss_read(pnb__faiss **out, const void *bytes, size_t n, size_t n_row
         auto made = std::make_unique<pnb__faiss>();
         made->index.reset(faiss::read_index(&reader));
         bool is_ours = dynamic_cast<faiss::IndexHNSW *>(made->index.get()) != nullptr ||
-                       dynamic_cast<faiss::IndexIVFFlat *>(made->index.get()) != nullptr;
+                       dynamic_cast<faiss::IndexIVFFlat *>(made->index.get()) != nullptr ||
+                       dynamic_cast<faiss::IndexFlat *>(made->index.get()) != nullptr;
         fits = is_ours && static_cast<size_t>(made->index->ntotal) == n_rows &&
                static_cast<size_t>(made->index->d) == width;
         if (fits)

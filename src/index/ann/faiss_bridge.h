@@ -15,7 +15,7 @@ typedef struct pnb__faiss pnb__faiss;
 
 /* What FAISS says when something fails; "out of memory" where that was it. */
 typedef struct pnb__faiss_error {
-    bool is_memory;
+    bool is_memory, is_stopped;
     char text[240];
 } pnb__faiss_error;
 
@@ -24,6 +24,9 @@ typedef struct pnb__faiss_rows {
     const float *x;
     size_t n, width;
     int n_threads; /* of this thread's calls */
+    /* How many rows are in; false stops it. NULL: nobody asks. */
+    bool (*step)(void *user, size_t done, size_t total);
+    void *user;
 } pnb__faiss_rows;
 
 /* A graph: each row is joined with up to 2 n_links others, looked for among `breadth`. */
@@ -32,13 +35,17 @@ bool pnb__faiss_hnsw(pnb__faiss **out, const pnb__faiss_rows *rows, int n_links,
 /* n_lists cells around means of rows. */
 bool pnb__faiss_ivf(pnb__faiss **out, const pnb__faiss_rows *rows, size_t n_lists,
                     pnb__faiss_error *why);
+/* Rows as they are, every one of which is looked at; none at first. */
+bool pnb__faiss_flat(pnb__faiss **out, size_t width, pnb__faiss_error *why);
+/* Adds n rows of the index's width. */
+bool pnb__faiss_add(pnb__faiss *index, const float *x, size_t n, pnb__faiss_error *why);
 void pnb__faiss_free(pnb__faiss *index); /* NULL is fine */
 
 /* What is asked. */
 typedef struct pnb__faiss_query {
     const float *x; /* (n, width) */
     size_t n, k;
-    size_t effort;             /* rows that a graph's walk keeps, or cells that are looked into */
+    size_t effort;             /* rows that a graph's walk keeps, cells that are looked into */
     const unsigned char *bits; /* row i may come where bit i%8 of bits[i/8] is set; NULL: all may */
     int n_threads;
 } pnb__faiss_query;

@@ -7,7 +7,7 @@
 
 static bool fail(pnb__faiss_error *why)
 {
-    why->is_memory = false;
+    why->is_memory = why->is_stopped = false;
     snprintf(why->text, sizeof why->text, "this program was built without it");
     return false;
 }
@@ -23,6 +23,18 @@ bool pnb__faiss_ivf(pnb__faiss **out, const pnb__faiss_rows *rows, size_t n_list
                     pnb__faiss_error *why)
 {
     (void)out, (void)rows, (void)n_lists;
+    return fail(why);
+}
+
+bool pnb__faiss_flat(pnb__faiss **out, size_t width, pnb__faiss_error *why)
+{
+    (void)out, (void)width;
+    return fail(why);
+}
+
+bool pnb__faiss_add(pnb__faiss *index, const float *x, size_t n, pnb__faiss_error *why)
+{
+    (void)index, (void)x, (void)n;
     return fail(why);
 }
 
