@@ -97,7 +97,7 @@ asks "told to go without" <<<'get("/v1/models")'
 want 1 serve -m model --port "${url##*:}"
 says "cannot listen at 127.0.0.1 port ${url##*:}"
 stop_server
-want 1 serve -m nowhere --port 0
+want 1 serve -m nowhere --port 0 --approx int8 --recall 0.9
 says "nowhere"
 want 1 serve -m model --collection no-collection --port 0
 want 1 serve -m model --host no.such.host.invalid

@@ -8,6 +8,7 @@
 
 #include "base/base.h"
 #include "base/names.h"
+#include "commands/common/approx_use.h"
 #include "commands/common/encode_use.h"
 #include "commands/common/set_use.h"
 #include "commands/search/search_approx.h"

@@ -6,9 +6,6 @@
 #include "program/app.h"
 #include "program/result_end.h"
 
-/* The kind of that name; NULL: exact. */
-pnb_index_kind pnb__search_kind(const char *name);
-
 /* Searches a set by opts->kind. Graphs and cells are opened from SET.hnsw or SET.ivf, or built and
  * put there, and what they promise is told.  Errors  those of pnb_index_create, _open and _save */
 pnb_status pnb__search_approx(pnb__app *app, const char *set, const pnb_search_opts *opts,

@@ -6,10 +6,13 @@
 
 #include <dirent.h>
 #include <math.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/grow.h"
+#include "commands/common/approx_use.h"
 #include "commands/common/encode_use.h"
 #include "commands/serve/set_gallery.h"
 #include "commands/serve/store_gallery.h"
@@ -28,6 +31,9 @@ struct pnb__generation {
     pnb__store_gallery **stores;
     size_t n_stores, capacity; /* of stores and of galleries */
     pthread_mutex_t making;
+    pthread_t growing; /* builds indexes of what has come */
+    bool is_growing;
+    atomic_bool ends;
 };
 
 pnb__served *pnb__generation_served(pnb__generation *g)
@@ -117,8 +123,11 @@ static pnb_status open_sets(pnb__generation *g)
         pnb__spread spread;
         if (paths[i] == NULL)
             continue;
-        PNB_TRY(
-            pnb__set_gallery_open(&g->set[i], g->app, &g->encoder, paths[i], g->opts->calibration));
+        const pnb__set_gallery_place place = {.path = paths[i],
+                                              .calibration = g->opts->calibration,
+                                              .approx = pnb__search_kind(g->opts->approx),
+                                              .recall = g->opts->recall};
+        PNB_TRY(pnb__set_gallery_open(&g->set[i], g->app, &g->encoder, &place));
         pnb__gallery view = pnb__set_gallery_view(g->set[i], names[i]);
         if (strcmp(view.modality, kinds[i]) != 0)
             PNB_TRY(pnb__fail(err, PNB_ARG, "%s holds %s embeddings; --%s wants those of %ss",
@@ -203,9 +212,12 @@ static pnb_status open_stores(pnb__generation *g, const name_list *made)
     pnb_status status = PNB_OK;
     for (size_t i = 0; i < given->n + made->n && status == PNB_OK; i++) {
         bool is_given = i < given->n;
-        const pnb__store_gallery_place place = {is_given ? given->items[i]
-                                                         : made->items[i - given->n],
-                                                g->opts->calibration, is_given ? NULL : "image"};
+        const pnb__store_gallery_place place = {.path = is_given ? given->items[i]
+                                                                 : made->items[i - given->n],
+                                                .calibration = g->opts->calibration,
+                                                .modality = is_given ? NULL : "image",
+                                                .approx = pnb__search_kind(g->opts->approx),
+                                                .recall = g->opts->recall};
         status = add_store(g, g->app, &place);
     }
     return status;
@@ -240,7 +252,10 @@ static pnb_status make_store(pnb__generation *g, const char *path, const char *m
 {
     pnb_embeddings_info info = {.modality = ""};
     const pnb_store_model model = {.dir = g->encoder.dir, .info = &info};
-    const pnb__store_gallery_place place = {path, NULL, modality};
+    const pnb__store_gallery_place place = {.path = path,
+                                            .modality = modality,
+                                            .approx = pnb__search_kind(g->opts->approx),
+                                            .recall = g->opts->recall};
     pnb__app app = g->of_requests; /* what goes wrong is this request's, not the server's */
     pnb_encoder_describe(&g->encoder, PNB_ENCODE_IMAGES, 0, &info);
     pnb_status status = pnb_store_create(path, &model, err);
@@ -279,6 +294,51 @@ done:
     return status;
 }
 
+/* ---- growing ---- */
+
+enum { GROW_MS = 1000, LOOK_MS = 50 };
+
+static bool goes_on(void *user, size_t done, size_t total)
+{
+    const pnb__generation *g = user;
+    (void)done, (void)total;
+    return !atomic_load(&g->ends);
+}
+
+/* Looks at what is served once a second, and builds where much has come. What fails is said, and
+ * tried again when something has come again. */
+static void *grow(void *user)
+{
+    pnb__generation *g = user;
+    const pnb_watch watch = {goes_on, g};
+    const struct timespec pause = {.tv_nsec = LOOK_MS * 1000000L};
+    for (size_t waited = 0; goes_on(g, 0, 0); waited += LOOK_MS) {
+        pnb_error err = PNB_ERROR_INIT;
+        nanosleep(&pause, NULL);
+        if (waited < GROW_MS)
+            continue;
+        waited = 0;
+        pthread_mutex_lock(&g->making);
+        size_t n = g->n_stores;
+        pthread_mutex_unlock(&g->making);
+        for (size_t i = 0; i < n && goes_on(g, 0, 0); i++)
+            if (pnb__store_gallery_grow(g->stores[i], &watch, &err) != PNB_OK)
+                pnb_error_reset(&err); /* searches go on without it */
+    }
+    return NULL;
+}
+
+static pnb_status start_growing(pnb__generation *g)
+{
+    pnb_index_kind kind = pnb__search_kind(g->opts->approx);
+    if (kind != PNB_INDEX_HNSW && kind != PNB_INDEX_IVF)
+        return PNB_OK;
+    if (pthread_create(&g->growing, NULL, grow, g) != 0)
+        return pnb__fail(&g->app->err, PNB_LIMIT, "cannot start a thread");
+    g->is_growing = true;
+    return PNB_OK;
+}
+
 /* ---- from beginning to end ---- */
 
 pnb_status pnb__generation_open(pnb__generation **out, pnb__app *app, const pnb__serve_opts *opts,
@@ -298,6 +358,7 @@ pnb_status pnb__generation_open(pnb__generation **out, pnb__app *app, const pnb_
     PNB_TRY(open_encoder(g));
     PNB_TRY(open_galleries(g));
     PNB_TRY(start_batches(g));
+    PNB_TRY(start_growing(g));
     *out = g;
 done:
     if (status != PNB_OK)
@@ -309,6 +370,9 @@ void pnb__generation_free(pnb__generation *g)
 {
     if (g == NULL)
         return;
+    atomic_store(&g->ends, true);
+    if (g->is_growing)
+        pthread_join(g->growing, NULL);
     pnb__batcher_free(g->served.batcher);
     pnb_image_budget_free(g->served.budget);
     for (size_t i = 0; i < g->n_stores; i++)

@@ -29,6 +29,13 @@ static const pnb__option options[] = {
     PNB__ROW_FILE("calibration", AT(calibration), "FILE",
                   "Calibration of p(match) in place of SET.calibration.json beside each set; none: "
                   "the model's own a and b"),
+    PNB__ROW_CHOICE(
+        "approx", AT(approx), "KIND", "int8|bf16|hnsw|ivf",
+        "Search by candidates that are scored as they are: a copy in one or two bytes a "
+        "number, a graph or cells of FAISS, built where there is none yet; replies say "
+        "whether they may differ. By default every row is looked at"),
+    PNB__ROW_REAL("recall", AT(recall), "SHARE", "hnsw and ivf: share of the true hits to aim at",
+                  PNB__RANGE(0.01, 1), .fallback = "0.99"),
     PNB__ROW_REAL("vague-above", AT(vague_above), "U",
                   "A query of more uncertainty is called too vague; by default what 99 of 100 rows "
                   "of its kind stay below, where rows of that kind are served",
@@ -81,6 +88,7 @@ const pnb__command pnb__cmd_serve = {
     .examples = "penumbra serve --model model\n"
                 "penumbra serve -m model --images images.safetensors --texts texts.safetensors\n"
                 "penumbra serve -m model --collection photos\n"
+                "penumbra serve -m model --collection photos --approx hnsw --recall 0.99\n"
                 "penumbra serve -m model --collection-root collections\n"
                 "penumbra serve -m model --port 0 --threads 2\n"
                 "penumbra serve -m model --host 0.0.0.0 --api-key-file keys.txt --rate 20",

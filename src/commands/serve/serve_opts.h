@@ -11,6 +11,8 @@ typedef struct pnb__serve_opts {
     pnb__text_list collections;               /* to search in */
     const char *root;                         /* where requests may make collections; or NULL */
     const char *images, *texts, *calibration; /* sets to search in; or NULL */
+    const char *approx; /* "int8", ...; NULL: every search looks at every row */
+    double recall;
     double vague_above;
     const char *host, *api_key_file;
     pnb__text_list origins; /* of other sites */

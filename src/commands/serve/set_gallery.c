@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/map.h"
+#include "commands/common/approx_use.h"
 #include "commands/common/set_use.h"
 #include "commands/serve/gallery_side.h"
 #include "penumbra/search.h"
@@ -22,23 +23,33 @@ struct pnb__set_gallery {
     double *u;
     pnb__key_map ids;
     pnb__gallery_side sides[2]; /* captions, pictures */
-    pnb_index *index[2];        /* for each */
+    pnb_index *index[2];        /* for each, exact */
+    pnb_index *approx;          /* NULL: there is none */
+    pnb_measure approx_by;
+    pnb_index_kind kind; /* of approx */
 };
 
 /* ---- opening ---- */
 
 static pnb_status open_side(pnb__set_gallery *g, pnb__app *app, const pnb_encoder *e,
-                            pnb_encode_side which, const pnb__gallery_place *place)
+                            pnb_encode_side which, const pnb__set_gallery_place *where)
 {
+    const pnb__gallery_place place = {where->path, where->path, where->calibration, false};
     bool is_image = which == PNB_ENCODE_IMAGES;
     pnb__gallery_side *s = &g->sides[is_image];
     pnb_search_opts search = pnb_search_opts_default();
-    pnb_status status = pnb__gallery_side_settle(s, app, e, which, g->set, place);
+    pnb_status status = pnb__gallery_side_settle(s, app, e, which, g->set, &place);
     if (status != PNB_OK)
         return status;
     search.measure = s->measure;
     search.measure_opts = s->opts;
-    return pnb_index_create(&g->index[is_image], app->ctx, &g->view.rows, &search, &app->err);
+    status = pnb_index_create(&g->index[is_image], app->ctx, &g->view.rows, &search, &app->err);
+    if (status != PNB_OK || where->approx == PNB_INDEX_EXACT || g->approx != NULL)
+        return status;
+    search.kind = g->kind = where->approx;
+    search.recall = where->recall;
+    g->approx_by = s->measure; /* a side that is compared by another one is searched exactly */
+    return pnb__approx_open(app, where->path, &search, &g->view.rows, &g->approx);
 }
 
 static uint64_t hash_id(const char *id)
@@ -55,23 +66,22 @@ static pnb_status index_ids(pnb__set_gallery *g, pnb_error *err)
 }
 
 pnb_status pnb__set_gallery_open(pnb__set_gallery **out, pnb__app *app, const pnb_encoder *encoder,
-                                 const char *path, const char *calibration)
+                                 const pnb__set_gallery_place *place)
 {
-    const pnb__gallery_place place = {path, path, calibration, false};
     pnb_error *err = &app->err;
     pnb_status status;
     pnb__set_gallery *g = pnb__alloc_zero(1, sizeof *g);
     if (g == NULL)
         return pnb__fail_nomem(err, sizeof *g);
     g->ctx = app->ctx;
-    PNB_TRY(pnb__set_load(&g->set, path, app));
+    PNB_TRY(pnb__set_load(&g->set, place->path, app));
     PNB_TRY(pnb_view_init(&g->view, g->set, err));
     PNB_TRY(pnb__row_uncertainty(g->set, PNB__UNCERTAINTY_AUTO, &g->u, err));
     PNB_TRY(index_ids(g, err));
     if (encoder->tokenizer != NULL)
-        PNB_TRY(open_side(g, app, encoder, PNB_ENCODE_TEXTS, &place));
+        PNB_TRY(open_side(g, app, encoder, PNB_ENCODE_TEXTS, place));
     if (encoder->preprocess.width > 0)
-        PNB_TRY(open_side(g, app, encoder, PNB_ENCODE_IMAGES, &place));
+        PNB_TRY(open_side(g, app, encoder, PNB_ENCODE_IMAGES, place));
     *out = g;
 done:
     if (status != PNB_OK)
@@ -87,6 +97,7 @@ void pnb__set_gallery_free(pnb__set_gallery *g)
         pnb__match_probability_reset(&g->sides[i].odds);
         pnb_index_free(g->index[i]);
     }
+    pnb_index_free(g->approx);
     pnb__key_map_reset(&g->ids);
     pnb__free(g->u);
     pnb_view_reset(&g->view);
@@ -97,21 +108,29 @@ void pnb__set_gallery_free(pnb__set_gallery *g)
 /* ---- searching ---- */
 
 static pnb_status find_hits(const pnb__set_gallery *g, bool is_image, const pnb_rows *query,
-                            size_t k, pnb_measure measure, pnb_hits *hits, pnb_error *err)
+                            const pnb__gallery_ask *ask, pnb_measure measure, pnb_hits *hits,
+                            pnb__gallery_way *way, pnb_error *err)
 {
     const pnb__gallery_side *s = &g->sides[is_image];
+    bool is_approx = g->approx != NULL && measure == g->approx_by && !ask->exact;
+    way->measure = pnb_measure_name(measure);
+    if (is_approx) {
+        pnb_status status = pnb_index_search(g->approx, g->ctx, query, ask->k, hits, err);
+        way->approx = pnb_index_kind_name(g->kind);
+        way->may_differ = hits->n_unsure > 0;
+        return status;
+    }
     if (g->index[is_image] != NULL && measure == s->measure)
-        return pnb_index_search(g->index[is_image], g->ctx, query, k, hits, err);
+        return pnb_index_search(g->index[is_image], g->ctx, query, ask->k, hits, err);
     pnb_search_opts search = pnb_search_opts_default();
     search.measure = measure;
     search.measure_opts = s->opts;
-    search.k = k;
+    search.k = ask->k;
     return pnb_search(g->ctx, query, &g->view.rows, &search, hits, err);
 }
 
-static pnb_status search_rows(void *self, const pnb_embeddings *query, size_t k,
-                              const pnb_store_filter *only, pnb__found *out, size_t *n,
-                              const char **measure, pnb_error *err)
+static pnb_status search_rows(void *self, const pnb_embeddings *query, const pnb__gallery_ask *ask,
+                              pnb__found *out, size_t *n, pnb__gallery_way *way, pnb_error *err)
 {
     const pnb__set_gallery *g = self;
     bool is_image = strcmp(query->info.modality, "image") == 0;
@@ -120,7 +139,7 @@ static pnb_status search_rows(void *self, const pnb_embeddings *query, size_t k,
     pnb_view view = {0};
     pnb_hits hits = {0};
     pnb_status status;
-    if (only != NULL)
+    if (ask->only != NULL)
         return pnb__fail(err, PNB_ARG,
                          "tags, times and bounds of uncertainty are of collections; what is "
                          "searched here is an embedding set");
@@ -128,9 +147,8 @@ static pnb_status search_rows(void *self, const pnb_embeddings *query, size_t k,
     PNB_TRY(pnb_view_init(&view, query, err));
     PNB_TRY(pnb__measure_of_sets(&asked, query, g->set, err));
     PNB_TRY(pnb__measure_settle(&asked, asked, &view.rows, &g->view.rows, err));
-    PNB_TRY(find_hits(g, is_image, &view.rows, k, asked, &hits, err));
-    *measure = pnb_measure_name(asked);
-    for (*n = 0; *n < k && hits.index[*n] >= 0; (*n)++) {
+    PNB_TRY(find_hits(g, is_image, &view.rows, ask, asked, &hits, way, err));
+    for (*n = 0; *n < ask->k && hits.index[*n] >= 0; (*n)++) {
         size_t row = (size_t)hits.index[*n];
         double p = asked == s->measure ? pnb__match_probability_of(&s->odds, hits.score[*n]) : NAN;
         out[*n] = (pnb__found){row, hits.score[*n], p, g->u[row]};

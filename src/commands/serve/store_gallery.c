@@ -12,6 +12,7 @@
 #include "commands/common/set_use.h"
 #include "commands/serve/gallery_side.h"
 #include "penumbra/view.h"
+#include "program/progress.h"
 #include "sets/settle.h"
 
 struct pnb__store_gallery {
@@ -21,6 +22,8 @@ struct pnb__store_gallery {
     char *name;
     pnb__gallery_side sides[2]; /* captions, pictures */
     pthread_mutex_t writing;    /* one request at a time */
+    pnb_search_opts approx; /* how its shards are searched; kind EXACT: all rows are looked at */
+    char *path;
 };
 
 /* ---- opening ---- */
@@ -68,41 +71,6 @@ done:
     return status;
 }
 
-pnb_status pnb__store_gallery_open(pnb__store_gallery **out, pnb__app *app,
-                                   const pnb_encoder *encoder,
-                                   const pnb__store_gallery_place *place)
-{
-    pnb_error *err = &app->err;
-    pnb_status status;
-    pnb__store_gallery *g = pnb__alloc_zero(1, sizeof *g);
-    if (g == NULL)
-        return pnb__fail_nomem(err, sizeof *g);
-    g->ctx = app->ctx;
-    pthread_mutex_init(&g->writing, NULL);
-    PNB_TRY(pnb__copy_text(&g->name, pnb__path_base(place->path), err));
-    PNB_TRY(pnb_store_open(&g->store, place->path, err));
-    PNB_TRY(read_row(g, app, encoder, place));
-    PNB_TRY(open_sides(g, app, encoder, place->path, place->calibration));
-    *out = g;
-done:
-    if (status != PNB_OK)
-        pnb__store_gallery_free(g);
-    return status;
-}
-
-void pnb__store_gallery_free(pnb__store_gallery *g)
-{
-    if (g == NULL)
-        return;
-    for (size_t i = 0; i < PNB_COUNT(g->sides); i++)
-        pnb__match_probability_reset(&g->sides[i].odds);
-    pnb_embeddings_free(g->row);
-    pnb_store_close(g->store);
-    pthread_mutex_destroy(&g->writing);
-    pnb__free(g->name);
-    pnb__free(g);
-}
-
 /* ---- searching ---- */
 
 static pnb_status settle_measure(const pnb__store_gallery *g, const pnb_embeddings *query,
@@ -136,43 +104,47 @@ static void take_found(const pnb__gallery_side *s, pnb_measure measure, const pn
     }
 }
 
-static pnb_status find_hits(const pnb__store_gallery *g, const pnb_embeddings *query, size_t k,
-                            const pnb_store_filter *only, pnb_store_hits *hits,
-                            pnb_store_rows *rows, pnb_error *err)
+static pnb_status find_hits(const pnb__store_gallery *g, const pnb_embeddings *query,
+                            const pnb__gallery_ask *ask, pnb_store_hits *hits, pnb_store_rows *rows,
+                            pnb__gallery_way *way, pnb_error *err)
 {
     const pnb__gallery_side *s = &g->sides[strcmp(query->info.modality, "image") == 0];
     pnb_store_search_opts opts = pnb_store_search_opts_default();
     size_t n_hits = 0;
-    opts.search.k = k;
+    opts.search.k = ask->k;
     opts.search.measure_opts = s->opts;
-    opts.filter = only;
+    opts.filter = ask->only;
     pnb_status status = settle_measure(g, query, &opts.search.measure, err);
     if (status != PNB_OK)
         return status;
-    if (k == 0) {
-        hits->measure = opts.search.measure;
+    hits->measure = opts.search.measure;
+    if (ask->k == 0)
         return PNB_OK;
-    }
+    bool is_approx = opts.search.measure == g->approx.measure && !ask->exact;
+    opts.search.kind = is_approx ? g->approx.kind : PNB_INDEX_EXACT;
+    opts.search.recall = g->approx.recall;
     status = pnb_store_search(g->store, g->ctx, query, &opts, hits, err);
     if (status != PNB_OK)
         return status;
+    if (opts.search.kind != PNB_INDEX_EXACT)
+        way->approx = pnb_index_kind_name(opts.search.kind);
+    way->may_differ = hits->n_unsure > 0;
     while (n_hits < hits->k && hits->number[n_hits] >= 0)
         n_hits++;
     return pnb_store_get(g->store, hits->number, n_hits, rows, err);
 }
 
-static pnb_status search_rows(void *self, const pnb_embeddings *query, size_t k,
-                              const pnb_store_filter *only, pnb__found *out, size_t *n,
-                              const char **measure, pnb_error *err)
+static pnb_status search_rows(void *self, const pnb_embeddings *query, const pnb__gallery_ask *ask,
+                              pnb__found *out, size_t *n, pnb__gallery_way *way, pnb_error *err)
 {
     const pnb__store_gallery *g = self;
     const pnb__gallery_side *s = &g->sides[strcmp(query->info.modality, "image") == 0];
     pnb_store_hits hits = {0};
     pnb_store_rows rows = {0};
-    pnb_status status = find_hits(g, query, k, only, &hits, &rows, err);
+    pnb_status status = find_hits(g, query, ask, &hits, &rows, way, err);
     *n = 0;
     if (status == PNB_OK) {
-        *measure = pnb_measure_name(hits.measure);
+        way->measure = pnb_measure_name(hits.measure);
         take_found(s, hits.measure, &hits, &rows, out, n);
     }
     pnb_store_rows_reset(&rows);
@@ -196,7 +168,9 @@ static pnb_status find_related(void *self, const pnb_embeddings *query, bool ins
     pnb_store_hits hits = {0};
     pnb_store_rows rows = {0};
     pnb_embeddings *near = NULL;
-    pnb_status status = find_hits(g, query, NEAR_ROWS, NULL, &hits, &rows, err);
+    pnb__gallery_way way = {0};
+    const pnb__gallery_ask ask = {.k = NEAR_ROWS};
+    pnb_status status = find_hits(g, query, &ask, &hits, &rows, &way, err);
     *n = 0;
     if (status != PNB_OK || rows.n == 0)
         goto done;
@@ -332,6 +306,8 @@ static size_t count_rows(void *self)
 
 /* ---- writing ---- */
 
+#define WRITE_WAIT_S 1.0 /* for another program, which has the part of the writer for a moment */
+
 static pnb_status add_rows(void *self, const pnb__gallery_batch *batch, pnb_store_added *added,
                            pnb_error *err)
 {
@@ -346,7 +322,10 @@ static pnb_status add_rows(void *self, const pnb__gallery_batch *batch, pnb_stor
         return pnb__fail(err, PNB_ARG, "%s is a collection of %ss, not of %ss", g->name,
                          g->row->info.modality, batch->set->info.modality);
     pthread_mutex_lock(&g->writing);
-    status = pnb_store_add(g->store, &rows, added, err);
+    status = pnb_store_begin(g->store, WRITE_WAIT_S, err);
+    if (status == PNB_OK)
+        status = pnb_store_add(g->store, &rows, added, err);
+    pnb_store_end(g->store);
     pthread_mutex_unlock(&g->writing);
     return status;
 }
@@ -356,9 +335,146 @@ static pnb_status remove_rows(void *self, const char *const *ids, size_t n, size
 {
     pnb__store_gallery *g = self;
     pthread_mutex_lock(&g->writing);
-    pnb_status status = pnb_store_remove(g->store, ids, n, n_removed, err);
+    pnb_status status = pnb_store_begin(g->store, WRITE_WAIT_S, err);
+    if (status == PNB_OK)
+        status = pnb_store_remove(g->store, ids, n, n_removed, err);
+    pnb_store_end(g->store);
     pthread_mutex_unlock(&g->writing);
     return status;
+}
+
+/* ---- approximate search ---- */
+
+/* One search of a side, so that whatever it needs is there before the first request, and what its
+ * measure does not allow is said at the start. */
+static pnb_status try_side(pnb__store_gallery *g, const pnb_encoder *e, pnb_encode_side which,
+                           pnb_error *err)
+{
+    const pnb__gallery_ask ask = {.k = 1};
+    pnb_embeddings *probe = NULL;
+    pnb_store_hits hits = {0};
+    pnb_store_rows rows = {0};
+    pnb__gallery_way way;
+    pnb_status status = pnb__gallery_probe(e, which, &probe, err);
+    if (status == PNB_OK) {
+        probe->mean[0] = 1;
+        status = find_hits(g, probe, &ask, &hits, &rows, &way, err);
+    }
+    pnb_store_rows_reset(&rows);
+    pnb_store_hits_reset(&hits);
+    pnb_embeddings_free(probe);
+    return status;
+}
+
+static pnb_status build(pnb__store_gallery *g, pnb_store *store, const pnb_watch *watch,
+                        pnb_store_built *built, pnb_error *err)
+{
+    pnb_search_opts opts = g->approx;
+    opts.watch = *watch;
+    return pnb_store_build(store, g->ctx, &opts, built, err);
+}
+
+static pnb_status build_all(pnb__store_gallery *g, pnb__app *app)
+{
+    pnb_store_built built = {0};
+    size_t n_rows = 0;
+    pnb__watching progress;
+    pnb_status status = pnb_store_count_unbuilt(g->store, g->approx.kind, &n_rows, &app->err);
+    if (status != PNB_OK || n_rows == 0)
+        return status;
+    pnb__say(app, "%s: building the %s index of %zu rows", g->path,
+             pnb_index_kind_name(g->approx.kind), n_rows);
+    pnb_watch watch = pnb__watch_begin(&progress, app, "building", "rows");
+    status = build(g, g->store, &watch, &built, &app->err);
+    pnb__watch_end(&progress);
+    if (status == PNB_OK && built.least_recall < g->approx.recall)
+        pnb__warn(app, "%s: the recall of %g that is wanted was not reached: %.4f", g->path,
+                  g->approx.recall, built.least_recall);
+    return status;
+}
+
+/* The measure of the side that the model has first: a side that is compared by another one is
+ * searched exactly. */
+static pnb_status prepare(pnb__store_gallery *g, pnb__app *app, const pnb_encoder *e,
+                          const pnb__store_gallery_place *place)
+{
+    pnb_status status = PNB_OK;
+    g->approx = pnb_search_opts_default();
+    g->approx.kind = place->approx;
+    g->approx.recall = place->recall;
+    g->approx.measure = g->sides[0].is_there ? g->sides[0].measure : g->sides[1].measure;
+    if (place->approx == PNB_INDEX_EXACT)
+        return PNB_OK;
+    if (place->approx == PNB_INDEX_HNSW || place->approx == PNB_INDEX_IVF)
+        PNB_TRY(build_all(g, app));
+    if (g->sides[0].is_there)
+        PNB_TRY(try_side(g, e, PNB_ENCODE_TEXTS, &app->err));
+    if (g->sides[1].is_there)
+        status = try_side(g, e, PNB_ENCODE_IMAGES, &app->err);
+done:
+    if (status != PNB_OK)
+        pnb__error_prefix(&app->err, "--approx: collection %s", g->path);
+    return status;
+}
+
+enum { GROWN_ROWS = 20000 }; /* an exact search of so many is a millisecond or two */
+
+/* By a store of its own: writing wants one thread at a time. */
+pnb_status pnb__store_gallery_grow(pnb__store_gallery *g, const pnb_watch *watch, pnb_error *err)
+{
+    pnb_store *store = NULL;
+    size_t n_rows = 0;
+    pnb_status status;
+    if (g->approx.kind != PNB_INDEX_HNSW && g->approx.kind != PNB_INDEX_IVF)
+        return PNB_OK;
+    PNB_TRY(pnb_store_count_unbuilt(g->store, g->approx.kind, &n_rows, err));
+    if (n_rows < GROWN_ROWS)
+        return PNB_OK;
+    PNB_TRY(pnb_store_open(&store, g->path, err));
+    status = build(g, store, watch, NULL, err);
+done:
+    pnb_store_close(store);
+    return status;
+}
+
+/* ---- from beginning to end ---- */
+
+pnb_status pnb__store_gallery_open(pnb__store_gallery **out, pnb__app *app,
+                                   const pnb_encoder *encoder,
+                                   const pnb__store_gallery_place *place)
+{
+    pnb_error *err = &app->err;
+    pnb_status status;
+    pnb__store_gallery *g = pnb__alloc_zero(1, sizeof *g);
+    if (g == NULL)
+        return pnb__fail_nomem(err, sizeof *g);
+    g->ctx = app->ctx;
+    pthread_mutex_init(&g->writing, NULL);
+    PNB_TRY(pnb__copy_text(&g->name, pnb__path_base(place->path), err));
+    PNB_TRY(pnb_store_open(&g->store, place->path, err));
+    PNB_TRY(read_row(g, app, encoder, place));
+    PNB_TRY(pnb__copy_text(&g->path, place->path, err));
+    PNB_TRY(open_sides(g, app, encoder, place->path, place->calibration));
+    PNB_TRY(prepare(g, app, encoder, place));
+    *out = g;
+done:
+    if (status != PNB_OK)
+        pnb__store_gallery_free(g);
+    return status;
+}
+
+void pnb__store_gallery_free(pnb__store_gallery *g)
+{
+    if (g == NULL)
+        return;
+    for (size_t i = 0; i < PNB_COUNT(g->sides); i++)
+        pnb__match_probability_reset(&g->sides[i].odds);
+    pnb_embeddings_free(g->row);
+    pnb_store_close(g->store);
+    pthread_mutex_destroy(&g->writing);
+    pnb__free(g->name);
+    pnb__free(g->path);
+    pnb__free(g);
 }
 
 pnb__gallery pnb__store_gallery_view(pnb__store_gallery *g)

@@ -77,7 +77,7 @@ static pnb_status run_knn(pnb__served *s, const pnb__http_request *q, const json
     const pnb__gallery *g = NULL;
     pnb__query_row query = {0};
     pnb__found *found = NULL;
-    const char *measure;
+    pnb__gallery_way way;
     size_t n = 0, n_shown = pnb__field_size(body, "num_images", 10);
     size_t k = pnb__field_size(body, "num_result_ids", n_shown);
     pnb_status status;
@@ -86,7 +86,7 @@ static pnb_status run_knn(pnb__served *s, const pnb__http_request *q, const json
     PNB_TRY(find_query(s, q, body, &query, err));
     k = PNB_MIN(k, g->calls->count(g->self));
     PNB_TRY(PNB_ALLOC(found, k + 1, err));
-    PNB_TRY(pnb__server_search(s, g, &query, k, NULL, found, &n, &measure, err));
+    PNB_TRY(pnb__server_search(s, g, &query, &(pnb__gallery_ask){.k = k}, found, &n, &way, err));
     put_found(g, found, n, n_shown, &r->body);
 done:
     pnb__free(found);

@@ -38,6 +38,8 @@ static const pnb__field fields[] = {
     PNB__VALUE("conformal", REAL,
                "The list holds a match but for this share of queries, by the calibration",
                .min = 1e-6, .max = 0.999999),
+    PNB__VALUE("exact", FLAG,
+               "Looks at every row, where the server would ask an approximate index (--approx)"),
     PNB__VALUE("related", FLAG,
                "Adds captions that are served: narrower ones lie inside the query, broader ones "
                "around it"),
@@ -261,19 +263,24 @@ static pnb_status answer(pnb__served *s, const pnb__gallery *g, const pnb__query
 {
     double u;
     size_t k = PNB_MIN(pnb__field_size(body, "k", 10), g->calls->count(g->self)), n = 0;
-    const char *measure = "", *by = NULL;
+    const char *by = NULL;
+    pnb__gallery_way way;
     pnb__found *found = NULL;
     row_filter f = {0};
     pnb_status status;
     PNB_TRY(read_filter(body, &f, err));
     PNB_TRY(uncertainty_of(query, &u, err));
     PNB_TRY(PNB_ALLOC(found, k + 1, err));
-    PNB_TRY(
-        pnb__server_search(s, g, query, k, f.is_given ? &f.only : NULL, found, &n, &measure, err));
+    const pnb__gallery_ask ask = {k, f.is_given ? &f.only : NULL,
+                                  pnb__field_flag(body, "exact", false)};
+    PNB_TRY(pnb__server_search(s, g, query, &ask, found, &n, &way, err));
     bool is_full = n == k;
     PNB_TRY(limit_list(g, query, body, found, &n, &by, err));
     pnb__json_put(b, "{\"object\":\"list\",\"model\":%s,\"collection\":%s,\"measure\":%s,",
-                  s->server->name, g->name, measure);
+                  s->server->name, g->name, way.measure);
+    if (way.approx != NULL)
+        pnb__json_put(b, "\"approx\":{\"index\":%s,\"may_differ\":%i},", way.approx,
+                      (int)way.may_differ);
     put_query(s, query, u, b);
     pnb__json_put(b, ",\"answer\":%s", n > 0 ? "found" : "none");
     if (by != NULL) /* a list that k cuts short promises nothing */
@@ -311,6 +318,9 @@ const pnb__route pnb__route_search = {
     PNB__FIELDS(fields),
     .answer = "{\"type\":\"object\",\"required\":[\"object\",\"model\",\"collection\",\"measure\","
               "\"query\",\"answer\",\"hits\"],\"properties\":{\"answer\":{\"type\":\"string\"},"
+              "\"approx\":{\"type\":\"object\",\"required\":[\"index\",\"may_differ\"],"
+              "\"properties\":{\"index\":{\"type\":\"string\"},\"may_differ\":{\"type\":"
+              "\"boolean\"}}},"
               "\"hits\":{\"type\":\"array\",\"items\":{\"type\":\"object\",\"required\":[\"rank\","
               "\"row\",\"score\",\"p_match\",\"uncertainty\",\"id\"]}}}}",
     .run = run};

@@ -27,16 +27,28 @@ typedef struct pnb__gallery_batch {
     size_t n_tags;
 } pnb__gallery_batch;
 
+/* What is looked for. */
+typedef struct pnb__gallery_ask {
+    size_t k;                     /* hits at most */
+    const pnb_store_filter *only; /* NULL: all rows may be hits */
+    bool exact;                   /* by looking at every row, whatever else was prepared */
+} pnb__gallery_ask;
+
+/* What a search went by. */
+typedef struct pnb__gallery_way {
+    const char *measure;
+    const char *approx; /* the kind of index that chose candidates; NULL: every row was looked at */
+    bool may_differ;    /* from an exact search: a nearer row may have been missed */
+} pnb__gallery_way;
+
 /* Any thread may call, several at once. A query is a set of one row. Calls that are NULL are not
  * there for that kind. */
 typedef struct pnb__gallery_calls {
-    /* The k nearest of the rows that pass `only` (NULL: of all), best first, at most k; *measure is
-     * what they were compared by.
+    /* The nearest of the rows that may be hits, best first.
      * Errors  ARG (also: no rows that a filter could tell apart), SHAPE (a query of another model
      * or width), NOMEM */
-    pnb_status (*search)(void *self, const pnb_embeddings *query, size_t k,
-                         const pnb_store_filter *only, pnb__found *out, size_t *n,
-                         const char **measure, pnb_error *err);
+    pnb_status (*search)(void *self, const pnb_embeddings *query, const pnb__gallery_ask *ask,
+                         pnb__found *out, size_t *n, pnb__gallery_way *way, pnb_error *err);
     /* How many of the first n hold a match but for a share alpha of queries like this one; *by is
      * what that was read from.  Errors  ARG (nothing was calibrated, alpha too small for it) */
     pnb_status (*conformal)(void *self, bool is_image, double alpha, const pnb__found *found,

@@ -119,15 +119,17 @@ pnb_status pnb__query_of_id(const pnb__gallery *g, const char *id, pnb__query_ro
 /* ---- what was found ---- */
 
 pnb_status pnb__server_search(pnb__served *s, const pnb__gallery *g, const pnb__query_row *query,
-                              size_t k, const pnb_store_filter *only, pnb__found *found, size_t *n,
-                              const char **measure, pnb_error *err)
+                              const pnb__gallery_ask *ask, pnb__found *found, size_t *n,
+                              pnb__gallery_way *way, pnb_error *err)
 {
     double begin = pnb__now_s();
-    size_t n_asked = PNB_MIN(k + query->is_row, g->calls->count(g->self)), n_kept = 0;
-    pnb_status status =
-        g->calls->search(g->self, query->set, n_asked, only, found, n, measure, err);
+    pnb__gallery_ask more = *ask;
+    size_t n_kept = 0;
+    more.k = PNB_MIN(ask->k + query->is_row, g->calls->count(g->self));
+    *way = (pnb__gallery_way){.measure = ""};
+    pnb_status status = g->calls->search(g->self, query->set, &more, found, n, way, err);
     pnb__metrics_stage(&s->server->metrics, PNB__STAGE_SEARCH, pnb__now_s() - begin);
-    for (size_t i = 0; i < *n && status == PNB_OK && n_kept < k; i++)
+    for (size_t i = 0; i < *n && status == PNB_OK && n_kept < ask->k; i++)
         if (!query->is_row || found[i].row != query->row)
             found[n_kept++] = found[i];
     *n = status == PNB_OK ? n_kept : 0;

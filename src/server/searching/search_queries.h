@@ -29,10 +29,10 @@ pnb_status pnb__query_of_vector(const pnb__served *s, const json_t *mean, const 
 pnb_status pnb__query_of_id(const pnb__gallery *g, const char *id, pnb__query_row *out,
                             pnb_error *err);
 
-/* The k nearest rows but the query's own into found[k + 1], with their number in *n. */
+/* The ask->k nearest rows but the query's own into found[k + 1], with their number in *n. */
 pnb_status pnb__server_search(pnb__served *s, const pnb__gallery *g, const pnb__query_row *query,
-                              size_t k, const pnb_store_filter *only, pnb__found *found, size_t *n,
-                              const char **measure, pnb_error *err);
+                              const pnb__gallery_ask *ask, pnb__found *found, size_t *n,
+                              pnb__gallery_way *way, pnb_error *err);
 /* Appends "row":...,"uncertainty":...,"id":... and what else is known of a row, without braces. */
 void pnb__found_put(const pnb__gallery *g, const pnb__found *found, bool thumbnails, pnb__buf *b);
 /* Ends the list where p(match) falls below `least`; NaN: nowhere.

@@ -14,17 +14,17 @@
 enum { N = 5 };
 
 /* Rows come in their order, each a tenth less likely than the one before. */
-static pnb_status search_rows(void *self, const pnb_embeddings *query, size_t k,
-                              const pnb_store_filter *only, pnb__found *out, size_t *n,
-                              const char **measure, pnb_error *err)
+static pnb_status search_rows(void *self, const pnb_embeddings *query, const pnb__gallery_ask *ask,
+                              pnb__found *out, size_t *n, pnb__gallery_way *way, pnb_error *err)
 {
     (void)self;
-    assert_null(only);
+    assert_null(ask->only);
+    assert_null(way->approx);
     (void)query;
     (void)err;
-    assert_true(k <= N);
-    *measure = "csd";
-    for (*n = 0; *n < k; (*n)++)
+    assert_true(ask->k <= N);
+    way->measure = "csd";
+    for (*n = 0; *n < ask->k; (*n)++)
         out[*n] = (pnb__found){*n, 1.0 - (double)*n, 0.9 - 0.1 * (double)*n, 0};
     return PNB_OK;
 }
@@ -79,7 +79,7 @@ static void a_row_does_not_find_itself(void **state)
     pnb__server s;
     pnb__query_row query = {0};
     pnb__found found[N + 1];
-    const char *measure;
+    pnb__gallery_way way;
     size_t n = 0;
     pnb_error err = PNB_ERROR_INIT;
     (void)state;
@@ -87,17 +87,18 @@ static void a_row_does_not_find_itself(void **state)
     assert_int_equal(pnb__query_of_id(&galleries[0], "one", &query, &err), PNB_NOT_FOUND);
     assert_int_equal(pnb__query_of_id(&galleries[0], "two", &query, NULL), PNB_OK);
     for (size_t k = 1; k <= N; k++) {
+        const pnb__gallery_ask ask = {.k = k};
         assert_int_equal(
-            pnb__server_search(s.now, &galleries[0], &query, k, NULL, found, &n, &measure, NULL),
-            PNB_OK);
+            pnb__server_search(s.now, &galleries[0], &query, &ask, found, &n, &way, NULL), PNB_OK);
+        assert_string_equal(way.measure, "csd");
         assert_int_equal(n, PNB_MIN(k, (size_t)N - 1));
         for (size_t i = 0; i < n; i++)
             assert_int_equal(found[i].row, i < 2 ? i : i + 1);
     }
     query.is_row = false;
+    const pnb__gallery_ask three = {.k = 3};
     assert_int_equal(
-        pnb__server_search(s.now, &galleries[0], &query, 3, NULL, found, &n, &measure, NULL),
-        PNB_OK);
+        pnb__server_search(s.now, &galleries[0], &query, &three, found, &n, &way, NULL), PNB_OK);
     assert_true(n == 3 && found[2].row == 2);
     pnb_embeddings_free(query.set);
     pnb__server_reset(&s);

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "commands/search/search_approx.h"
+#include "commands/common/approx_use.h"
 
 static void kinds(void **state)
 {

@@ -1,0 +1,94 @@
+#!/bin/bash
+# serve --approx: the same hits as an exact search of so few rows, under filters and limits too; replies
+# say what was asked; indexes are built at the start, opened later, built for what comes; what is refused.
+source "$(dirname "$0")/common/lib.sh"
+source "$(dirname "$0")/common/serve.sh"
+run collection create probe
+if grep -q "needs\? SQLite" err; then
+    exit 77 # a build without it
+fi
+make_small
+want 0 embed -m model --images shapes/train shapes/test -o i.safetensors -q
+want 0 collection create photos --model model
+want 0 collection add photos --set i.safetensors --tags lot -q
+mkdir pictures
+tar -xf shapes/val/00000.tar -C pictures --wildcards '*.png'
+rm $(ls -d pictures/* | tail -n +3)
+want 2 serve -m model --collection photos --approx flat --port 0
+says "int8"
+
+cat >same.py <<'END'
+from http_client import *
+import sys
+kind, has_faiss = sys.argv[1], sys.argv[1] in ("hnsw", "ivf")
+def both(**body):
+    near, exact = [post("/v1/search", {**body, "exact": e}) for e in (False, True)]
+    assert near["approx"]["index"] == kind and isinstance(near["approx"]["may_differ"], bool), near
+    assert "approx" not in exact and near["measure"] == exact["measure"] == "csd"
+    assert near["answer"] == exact["answer"]
+    assert [h["id"] for h in near["hits"]] == [h["id"] for h in exact["hits"]], (near, exact)
+    for a, b in zip(near["hits"], exact["hits"]):
+        assert abs(a["score"] - b["score"]) < 1e-9
+        assert abs((a["p_match"] or 0) - (b["p_match"] or 0)) < 1e-9
+    return near
+for where in ("photos", "images"):
+    found = both(text="a red star", k=5, collection=where)
+    assert len(found["hits"]) == 5
+    both(id=found["hits"][0]["id"], k=7, collection=where)
+    limit = found["hits"][2]["p_match"]
+    assert len(both(text="a red star", min_probability=limit, collection=where)["hits"]) == 3
+    assert both(text="a red star", min_probability=0.999, collection=where)["answer"] == "none"
+    assert len(post("/knn-service", {"text": "a", "indice_name": where, "num_images": 3})) == 3
+u = sorted(h["uncertainty"] for h in both(text="a", k=32, collection="photos")["hits"])
+assert len(both(text="a", k=32, max_uncertainty=(u[4] + u[5]) / 2, collection="photos")["hits"]) == 5
+assert both(text="a", tags=["lot"], k=4, collection="photos")["answer"] == "found"
+assert post("/v1/search", {"text": "a", "tags": ["none"], "collection": "photos"})["answer"] == "none"
+post("/v1/search", {"text": "a", "exact": "yes"}, 400, says="'exact'")
+END
+for kind in int8 bf16; do
+    start_server -m model --collection photos --images i.safetensors --approx $kind
+    check "$kind: as an exact search" python3 same.py $kind
+    stop_server
+done
+if ! "$PENUMBRA" --version --verbose | grep -q 'FAISS [0-9]'; then
+    want 1 serve -m model --collection photos --approx hnsw --port 0
+    says "libfaiss-dev"
+    finish
+    exit
+fi
+for kind in hnsw ivf; do
+    start_server -m model --collection photos --images i.safetensors --approx $kind --recall 0.95
+    check "$kind: it says that it builds" grep -q "building the $kind index of" server.log
+    check "$kind: as an exact search" python3 same.py $kind
+    check "$kind: files beside shard and set" test -s i.safetensors.$kind -a -s "$(ls photos/shards/*.$kind)"
+    want 0 collection add photos --images pictures --tags later $kind -m model -q
+    asks "what came is found at once" $kind <<'END'
+import sys
+late = post("/v1/search", {"text": "a red star", "k": 9, "tags": ["later", sys.argv[1]], "collection": "photos"})
+assert len(late["hits"]) == 2 and not late["approx"]["may_differ"], late
+END
+    kill -HUP "$server"
+    for ((i = 0; i < 200; i++)); do grep -q '^reloaded' server.log && break; sleep 0.05; done
+    check "$kind: as an exact search after SIGHUP" python3 same.py $kind
+    check "$kind: and what came has its index" test "$(ls photos/shards/*.safetensors | wc -l)" -eq "$(ls photos/shards/*.$kind | wc -l)"
+    stop_server
+    want 0 collection remove photos --tags later
+    start_server -m model --collection photos --images i.safetensors --approx $kind
+    check "$kind: opened, not built" test "$(grep -c 'building' server.log)" -eq 0
+    stop_server
+done
+
+# a damaged file is refused with what to do, and the server that runs goes on
+start_server -m model --images i.safetensors --approx hnsw
+truncate -s -9 i.safetensors.hnsw
+kill -HUP "$server"
+for ((i = 0; i < 200; i++)); do grep -q 'not reloaded' server.log && break; sleep 0.05; done
+check "the reload failed" grep -q 'i.safetensors.hnsw.*remove' server.log
+asks "what was served goes on" <<'END'
+assert post("/v1/search", {"text": "a"})["approx"]["index"] == "hnsw"
+END
+stop_server
+want 1 serve -m model --images i.safetensors --approx hnsw --port 0
+says "remove"
+
+finish
