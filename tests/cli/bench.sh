@@ -17,11 +17,11 @@ for what in "csd 1" "inclusion 7" "mean 40" "vmf 1" "vmf_exact 20" "power_spheri
     done
 done
 for index in int8 bf16; do
-    want 0 bench search --n 900 --dim 33 --queries 8 --k 5 --index $index --centres 30 --recall 0.9 --seconds 0 --repeats 1 --json
+    want 0 bench search --n 900 --dim 33 --queries 8 --k 5 --index $index --centres 30 --factors 4 --recall 0.9 --seconds 0 --repeats 1 --json
     has_keys index queries_per_s prepare_s bytes_a_row n_unsure recall
     check "$index finds what an exact search finds" grep -q '"recall": 1' out
 done
-run bench search --n 2500 --dim 12 --queries 20 --index ivf --centres 40 --seconds 0 --repeats 1 --json
+run bench search --n 2500 --dim 12 --queries 20 --index ivf --centres 40 --factors 4 --seconds 0 --repeats 1 --json
 if [ "$status" -eq 0 ]; then has_keys effort recall_of_rows recall; else says "libfaiss-dev"; fi
 want 0 bench search --n 3 --dim 4 --queries 2 --k 10 --seconds 0 --repeats 1
 prints "hits of a query"

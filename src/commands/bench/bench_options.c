@@ -109,6 +109,10 @@ static const pnb__option search_options[] = {
                  "Rows and queries lie around so many directions, as embeddings of a model do in "
                  "heaps; 0: anywhere, where no index but flat finds its way",
                  PNB__RANGE(0, 1e9), .fallback = "0"),
+    PNB__ROW_INT("factors", AT(n_factors), "N",
+                 "Rows and queries are sums of so many directions and a little of their own, as "
+                 "embeddings of a model vary in few ways; 0: in all",
+                 PNB__RANGE(0, 65536), .fallback = "0"),
     SIZE_ROW("dim", 'd', AT(dim), "512", 65536, "Width of an embedding"),
     SIZE_ROW("queries", 'Q', AT(n_queries), "100", 1e8, "Queries of one call"),
     SIZE_ROW("k", 'k', AT(k), "10", 1e6, "Hits of a query"),

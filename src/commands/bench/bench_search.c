@@ -60,27 +60,55 @@ typedef struct set {
     size_t bytes; /* of each */
     uint64_t seed;
     size_t n_centres; /* 0: rows lie anywhere */
+    size_t n_factors; /* likewise */
     float *centres;   /* [thread][D] */
+    float *factors;   /* [n_factors][D] */
 } set;
 
 #define CENTRE_SEED 0x7a11ULL /* the same directions for rows and queries */
-#define AWAY 0.6f             /* of a row from its centre, which has length 1 */
+#define FACTOR_SEED 0xfac7ULL
+#define AWAY 0.6f /* of a row from its centre, which has length 1 */
+#define OWN 0.3f  /* of a row beside its factors, which have about length 1 together */
 
-/* Embeddings of a model lie in heaps, where graphs and cells find their way; directions that are
- * anywhere have no neighbours that are nearer than the rest. */
+static void at_length_1(float *mean, size_t dim)
+{
+    double norm = 0;
+    for (size_t d = 0; d < dim; d++)
+        norm += (double)mean[d] * (double)mean[d];
+    for (size_t d = 0; d < dim; d++)
+        mean[d] = (float)((double)mean[d] / sqrt(norm));
+}
+
+/* Embeddings of a model lie in heaps, where cells find their way; directions that are anywhere have
+ * no neighbours that are nearer than the rest. */
 static void pull_row(const set *s, size_t i, float *centre)
 {
     float *mean = s->mean + i * s->rows.dim;
     uint32_t word[4];
-    double norm = 0;
     pnb__rng_block(s->seed, i, (uint64_t)1 << 33, word);
     pnb__bench_fill_row(CENTRE_SEED, word[0] % s->n_centres, s->rows.dim, centre, NULL);
-    for (size_t d = 0; d < s->rows.dim; d++) {
-        mean[d] = AWAY * mean[d] + centre[d];
-        norm += (double)mean[d] * (double)mean[d];
-    }
     for (size_t d = 0; d < s->rows.dim; d++)
-        mean[d] = (float)((double)mean[d] / sqrt(norm));
+        mean[d] = AWAY * mean[d] + centre[d];
+    at_length_1(mean, s->rows.dim);
+}
+
+/* They vary in few ways beside: without that a graph does not find its way in a heap either. */
+static void sum_factors(const set *s, size_t i)
+{
+    size_t dim = s->rows.dim;
+    float *mean = s->mean + i * dim, scale = 1 / (148 * sqrtf((float)s->n_factors));
+    for (size_t d = 0; d < dim; d++)
+        mean[d] *= OWN;
+    for (size_t f = 0; f < s->n_factors; f++) {
+        uint32_t word[4];
+        pnb__rng_block(s->seed, i, ((uint64_t)1 << 34) + f, word);
+        int sum = (int)((word[0] & 255) + (word[0] >> 8 & 255) + (word[0] >> 16 & 255) +
+                        (word[0] >> 24)) -
+                  510; /* its spread is 148 */
+        for (size_t d = 0; d < dim; d++)
+            mean[d] += scale * (float)sum * s->factors[f * dim + d];
+    }
+    at_length_1(mean, dim);
 }
 
 static void fill_range(void *user, size_t begin, size_t end, int thread)
@@ -91,6 +119,8 @@ static void fill_range(void *user, size_t begin, size_t end, int thread)
     for (size_t i = begin; i < end; i++) {
         pnb__bench_fill_row(s->seed, i, dim, s->mean + i * dim,
                             s->log_var != NULL ? s->log_var + i * dim : NULL);
+        if (s->n_factors > 0)
+            sum_factors(s, i);
         if (s->n_centres > 0)
             pull_row(s, i, centre);
     }
@@ -108,6 +138,10 @@ static pnb_status make_set(set *s, pnb__app *app, size_t n, size_t dim)
     s->rows = (pnb_gaussians){.n = n, .dim = dim, .mean = s->mean, .log_var = s->log_var};
     pnb_status status =
         PNB_ALLOC_ROWS(s->centres, (size_t)pnb_ctx_n_threads(app->ctx), dim, &app->err);
+    if (status == PNB_OK && s->n_factors > 0)
+        status = PNB_ALLOC_ROWS(s->factors, s->n_factors, dim, &app->err);
+    for (size_t f = 0; status == PNB_OK && f < s->n_factors; f++)
+        pnb__bench_fill_row(FACTOR_SEED, f, dim, s->factors + f * dim, NULL);
     if (status == PNB_OK)
         pnb__parallel_for(app->ctx, n, 16, fill_range, s);
     return status;
@@ -131,6 +165,7 @@ static void free_set(set *s)
     pnb__free_aligned(s->mean);
     pnb__free_aligned(s->log_var);
     pnb__free(s->centres);
+    pnb__free(s->factors);
 }
 
 /* ---- the machine's limits ---- */
@@ -305,7 +340,7 @@ static pnb_status report_recall(const search_work *w, const pnb_search_opts *opt
     }
     if (about.n_sample > 0) {
         pnb__result_int(r, "effort", "rows kept by a walk, or cells", (int64_t)about.effort);
-        pnb__result_real(r, "recall_of_rows", "recall at 10 of its own rows, at building",
+        pnb__result_real(r, "recall_of_rows", "recall at 10 between its rows, at building",
                          about.recall, 4);
     }
     pnb__result_real(r, "recall",
@@ -392,6 +427,7 @@ pnb_status pnb__bench_search(pnb__app *app, void *args, pnb__result *r)
     opts.kind = kind_of(o->index);
     opts.recall = o->recall;
     w.gallery.n_centres = w.queries.n_centres = o->n_centres;
+    w.gallery.n_factors = w.queries.n_factors = o->n_factors;
     if (o->n_samples > 0)
         opts.measure_opts.n_samples = (size_t)o->n_samples;
     PNB_TRY(make_set(&w.gallery, app, o->n, o->dim));

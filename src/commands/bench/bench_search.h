@@ -9,6 +9,7 @@ typedef struct pnb__bench_search_opts {
     pnb__bench_opts times;
     size_t n, dim, n_queries, k;
     size_t n_centres;  /* directions around which rows lie; 0: anywhere */
+    size_t n_factors;  /* directions of which rows are sums; 0: anywhere */
     const char *index; /* "flat" or a kind of index */
     double recall;     /* of those that aim at one */
     pnb_measure measure;
