@@ -201,26 +201,24 @@ std::unique_ptr<faiss::Index> open_theirs(const Case &c) {
     return index;
 }
 
-Hits ask_theirs(const Case &c, const faiss::Index &index, size_t effort, size_t each) {
-    faiss::SearchParametersHNSW graph;
-    faiss::SearchParametersIVF cells;
-    graph.efSearch = static_cast<int>(effort);
-    cells.nprobe = effort;
-    bool is_graph = std::strcmp(c.kind, "hnsw") == 0;
-    const faiss::SearchParameters *how = is_graph ? static_cast<faiss::SearchParameters *>(&graph)
-                                                  : static_cast<faiss::SearchParameters *>(&cells);
+// The index's own numbers: what parameters of a search say of efSearch has no effect in 1.7.3.
+Hits ask_theirs(const Case &c, faiss::Index &index, size_t effort, size_t each) {
+    if (auto *graph = dynamic_cast<faiss::IndexHNSW *>(&index))
+        graph->hnsw.efSearch = static_cast<int>(effort);
+    else
+        dynamic_cast<faiss::IndexIVF &>(index).nprobe = effort;
     Hits found = {std::vector<int64_t>(c.queries.n * c.k), 0};
     std::vector<float> product(c.queries.n * c.k);
     double start = now();
     for (size_t q = 0; q < c.queries.n; q += each)
         index.search(static_cast<int64_t>(std::min(each, c.queries.n - q)),
                      c.asked.data() + q * (c.queries.dim + 1), static_cast<int64_t>(c.k),
-                     product.data() + q * c.k, found.id.data() + q * c.k, how);
+                     product.data() + q * c.k, found.id.data() + q * c.k);
     found.seconds = now() - start;
     return found;
 }
 
-size_t least_effort(const Case &c, const faiss::Index &index, double wanted, double &reached) {
+size_t least_effort(const Case &c, faiss::Index &index, double wanted, double &reached) {
     size_t effort = c.k;
     for (;; effort += std::max<size_t>(effort / 16, 1)) {
         reached = recall(c.truth, ask_theirs(c, index, effort, c.queries.n).id, c.k);
@@ -231,7 +229,7 @@ size_t least_effort(const Case &c, const faiss::Index &index, double wanted, dou
 
 // ---- both ----
 
-void compare(const Case &c, const pnb_index *ours, const faiss::Index &theirs, size_t effort,
+void compare(const Case &c, const pnb_index *ours, faiss::Index &theirs, size_t effort,
              size_t each, int rounds, const char *name) {
     std::vector<double> our_s, their_s;
     for (int round = 0; round <= rounds; round++) {

@@ -95,7 +95,7 @@ void pnb_index_free(pnb_index *index); /* NULL is fine */
 typedef struct pnb_index_about {
     const char *kind;
     double bytes;    /* of what it keeps beside the rows */
-    double recall;   /* HNSW, IVF: at 10, measured on n_sample points between its rows when built */
+    double recall;   /* HNSW, IVF: at 10, measured on n_sample points among its rows when built */
     size_t n_sample; /* queries from elsewhere, texts say, may find less */
     size_t effort;   /* rows that a walk keeps, or cells that are looked into, for that */
 } pnb_index_about;

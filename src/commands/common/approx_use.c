@@ -19,7 +19,7 @@ static void tell(pnb__app *app, const char *path, const pnb_index *index, double
 {
     pnb_index_about about;
     pnb_index_describe(index, &about);
-    pnb__say(app, "%s: recall at 10 of %zu points between its rows: %.4f; %.1f MB", path,
+    pnb__say(app, "%s: recall at 10 of %zu points among its rows: %.4f; %.1f MB", path,
              about.n_sample, about.recall, 1e-6 * about.bytes);
     if (about.recall < wanted)
         pnb__warn(app, "%s: its recall of %.4f is below the %.4f that are wanted", path,

@@ -1,16 +1,17 @@
 /* How far a search has to look for the recall that is wanted.
  *
- * Points between rows spread over the set and one of their nearest are asked for their ten nearest,
- * exactly and by the index, with more effort each time until enough of the true ones are among the
- * candidates. Not the rows themselves: a graph leads to what is in it far more easily than to what
- * is not, and queries are not. Those of the other modality lie further from the rows than such
- * points do, so that their recall may be less: it is an estimate, and what was measured is told. */
+ * Points that are mixed of rows spread over the set and two of their nearest are asked for their
+ * ten nearest, exactly and by the index, with more effort each time until enough of the true ones
+ * are among the candidates. Not the rows themselves: a graph leads to what is in it far more easily
+ * than to what is not, and queries are not. Those of the other modality lie further from the rows
+ * than such points do, so that their recall may be less: it is an estimate, and what was measured
+ * is told. */
 #include <math.h>
 #include <string.h>
 
 #include "index/ann/ann.h"
 
-enum { SAMPLE = 256, HITS = 10, BETWEEN = 5, FIRST_EFFORT = 8, MOST_EFFORT = 16384 };
+enum { SAMPLE = 256, HITS = 10, NEAR = 3, FURTHER = 7, FIRST_EFFORT = 8, MOST_EFFORT = 16384 };
 
 typedef struct tuning {
     pnb__ann *ann;
@@ -41,20 +42,32 @@ static pnb_status find_truth(tuning *t, pnb_error *err)
     return pnb_search(t->ctx, &t->queries, &t->ann->gallery, &opts, &t->truth, err);
 }
 
-/* Each row becomes the middle between itself and a neighbour, as long as the row. */
-static void move_between(tuning *t)
+/* Adds a share of a row of the gallery, if there is one. */
+static void add_share(const pnb_gaussians *g, int64_t row, double share, float *x)
+{
+    for (size_t d = 0; row >= 0 && d < g->dim; d++)
+        x[d] += (float)(share * (double)g->mean[(size_t)row * g->dim + d]);
+}
+
+/* Each row r becomes 2/3 r + 2/3 a - 1/3 b with two of its neighbours, as long as r. Shares that
+ * sum to 1 stay where the rows are; their squares do too, so what rows have of their own, each in
+ * another direction, is as large as in a row: the middle of rows would be found too easily. */
+static void mix_with_neighbours(tuning *t)
 {
     const pnb_gaussians *g = &t->ann->gallery;
-    size_t rank = PNB_MIN((size_t)BETWEEN, t->truth.k - 1);
-    for (size_t i = 0; i < t->queries.n; i++) {
-        int64_t other = t->truth.index[i * t->truth.k + rank];
+    const int64_t *near = t->truth.index;
+    size_t last = t->truth.k - 1;
+    for (size_t i = 0; i < t->queries.n; i++, near += t->truth.k) {
         float *x = t->mean + i * g->dim;
         double before = 0, after = 0;
-        for (size_t d = 0; other >= 0 && d < g->dim; d++) {
+        for (size_t d = 0; d < g->dim; d++)
             before += (double)x[d] * (double)x[d];
-            x[d] += g->mean[(size_t)other * g->dim + d];
+        for (size_t d = 0; d < g->dim; d++)
+            x[d] *= 2.0F / 3;
+        add_share(g, near[PNB_MIN((size_t)NEAR, last)], 2.0 / 3, x);
+        add_share(g, near[PNB_MIN((size_t)FURTHER, last)], -1.0 / 3, x);
+        for (size_t d = 0; d < g->dim; d++)
             after += (double)x[d] * (double)x[d];
-        }
         for (size_t d = 0; after > 0 && d < g->dim; d++)
             x[d] = (float)((double)x[d] * sqrt(before / after));
     }
@@ -108,7 +121,7 @@ static pnb_status prepare(tuning *t, pnb_error *err)
     t->queries = (pnb_gaussians){.n = n, .dim = g->dim, .mean = t->mean};
     take_sample(t);
     PNB_TRY(find_truth(t, err));
-    move_between(t);
+    mix_with_neighbours(t);
     pnb__ann_queries(t->ann, &t->queries, t->x);
     status = find_truth(t, err);
 done:

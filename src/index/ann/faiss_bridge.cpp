@@ -18,6 +18,7 @@
 #include <exception>
 #include <memory>
 #include <new>
+#include <vector>
 
 struct pnb__faiss {
     std::unique_ptr<faiss::IndexFlatIP> cells; // of an IVF that was built here
@@ -72,6 +73,26 @@ template <typename Work> bool guarded(pnb__faiss_error *why, Work work) {
         tell(why, "an unknown exception", false);
     }
     return false;
+}
+
+// A graph's walk keeps as many rows as hits are wanted, or as the index's own efSearch says, whatever
+// efSearch the parameters of one search have (1.7.3). The index is everybody's and stays as it is, so
+// as many hits are wanted as rows are to be kept.
+void search_wide(const faiss::Index &index, const pnb__faiss_query &query, int64_t *id,
+                 float *product, const faiss::SearchParameters *how) {
+    const size_t most = size_t(1) << 20, wide = query.effort, dim = static_cast<size_t>(index.d);
+    const size_t each = std::max(std::min(query.n, most / wide), size_t(1));
+    std::vector<faiss::Index::idx_t> ids(each * wide);
+    std::vector<float> products(each * wide);
+    for (size_t at = 0; at < query.n; at += each) {
+        size_t n = std::min(each, query.n - at);
+        index.search(static_cast<faiss::Index::idx_t>(n), query.x + at * dim,
+                     static_cast<faiss::Index::idx_t>(wide), products.data(), ids.data(), how);
+        for (size_t q = 0; q < n; q++) {
+            std::copy_n(ids.data() + q * wide, query.k, id + (at + q) * query.k);
+            std::copy_n(products.data() + q * wide, query.k, product + (at + q) * query.k);
+        }
+    }
 }
 
 class Writer : public faiss::IOWriter {
@@ -164,8 +185,6 @@ bool pnb__faiss_search(const pnb__faiss *index, const pnb__faiss_query *query, i
                        float *product, pnb__faiss_error *why) {
     return guarded(why, [&] {
         Threads threads(query->n_threads);
-        auto n = static_cast<faiss::Index::idx_t>(query->n);
-        auto k = static_cast<faiss::Index::idx_t>(query->k);
         faiss::IDSelectorBitmap some((static_cast<size_t>(index->index->ntotal) + 7) / 8,
                                      query->bits);
         faiss::IDSelector *only = query->bits != nullptr ? &some : nullptr;
@@ -179,7 +198,11 @@ bool pnb__faiss_search(const pnb__faiss *index, const pnb__faiss_query *query, i
         faiss::SearchParameters *how = is_graph
                                            ? static_cast<faiss::SearchParameters *>(&graph)
                                            : static_cast<faiss::SearchParameters *>(&cells);
-        index->index->search(n, query->x, k, product, id, how);
+        if (is_graph && query->effort > query->k)
+            search_wide(*index->index, *query, id, product, how);
+        else
+            index->index->search(static_cast<faiss::Index::idx_t>(query->n), query->x,
+                                 static_cast<faiss::Index::idx_t>(query->k), product, id, how);
     });
 }
 
