@@ -78,6 +78,15 @@ want 0 "${train[@]}" --name shots --epochs 3 --imagenet-val classes --zeroshot-t
 want 1 "${train[@]}" --name shots --epochs 3 --imagenet-val classes --resume latest
 says "best_by = zeroshot_top1"
 
+# several processes measure alike, and end in the bits of the plain run
+source "$(dirname "$0")/common/ranks.sh"
+joint=("${train[@]}" --val-data s/val --epochs 1 --batch-size 4 --global-batch 16 --threads 1)
+measured=(--imagenet-val classes --zeroshot-templates none --zeroshot-frequency 1 --retrieval-frequency 1 --best-by zeroshot_top1)
+want_ranks 0 2 "${joint[@]}" --name ranks -q
+want_ranks 0 2 "${joint[@]}" "${measured[@]}" --name ranks_measured -q
+check "measured by two, the same weights" cmp l/ranks/checkpoints/latest/model.safetensors l/ranks_measured/checkpoints/latest/model.safetensors
+check "one line of results" test "$(grep -c zeroshot_top1 l/ranks_measured/results.jsonl)" -eq 1
+
 # refused before there is a folder
 want 2 "${train[@]}" --name z --zeroshot-frequency 2
 says "give the pictures with --imagenet-val"

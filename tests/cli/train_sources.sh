@@ -27,6 +27,16 @@ with open("all.jsonl", "w") as f, open("some.jsonl", "w") as g, open("t.csv", "w
 PY
 train=(train --logs l --workers 0 --batch-size 16 --lr 0.003 --warmup 0 --override "$small_config" --captions first)
 
+# several words, a repeated option and "::" are the same set
+several=("${train[@]}" --max-steps 2 -q)
+want 0 "${several[@]}" --train-data s/train::all.jsonl --name colons
+want 0 "${several[@]}" --train-data s/train all.jsonl --name words
+want 0 "${several[@]}" --train-data s/train --train-data all.jsonl --name twice
+want 0 "${several[@]}" --train-data s/train --name first
+check "words are joined" cmp l/colons/checkpoints/latest/model.safetensors l/words/checkpoints/latest/model.safetensors
+check "and what is said twice" cmp l/colons/checkpoints/latest/model.safetensors l/twice/checkpoints/latest/model.safetensors
+check "the second counts" bash -c '! cmp -s l/colons/checkpoints/latest/model.safetensors l/first/checkpoints/latest/model.safetensors'
+
 # sources with factors
 mix=("${train[@]}" --train-data s/train::all.jsonl::t.csv --dataset-resampled)
 want 0 "${mix[@]}" --train-data-upsampling-factors 2::1::0 --name mixed --epochs 2 --save-frequency 1 -q
@@ -75,6 +85,11 @@ for of in ("ppcl", "siglip", "clip"):
     assert two > one + 1e-3 and abs(cut - two) < 1e-5 * two, (of, one, two, cut)
     assert abs(loss(f"{of}-3", "grad_norm") - loss(f"{of}-2", "grad_norm")) < 1e-4 * loss(f"{of}-2", "grad_norm"), of
 PY
+source "$(dirname "$0")/common/ranks.sh"
+joint=("${train[@]}" --train-data all.jsonl --clip-lambda 1 --max-steps 3 --batch-size 4 --global-batch 16 --threads 1 "${hard[@]}" 2 -q)
+want 0 "${joint[@]}" --name alone
+want_ranks 0 2 "${joint[@]}" --name joint
+check "negatives of two processes" near_runs l/alone l/joint 1e-6 1e-4
 want 3 "${train[@]}" --train-data some.jsonl --epochs 1 --name some "${hard[@]}" 1
 check "samples without any are named" grep -q "has no hard negative" l/some/out.log
 want 0 "${train[@]}" --train-data all.jsonl --val-data all.jsonl --epochs 1 --name val "${hard[@]}" 1 -q

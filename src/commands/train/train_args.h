@@ -17,6 +17,8 @@ typedef struct pnb__train_args {
     double distill_weight;      /* of the term that distill_loss names; NaN: 1 with a teacher */
     double factors[16];         /* of upsampling */
     int64_t zeroshot_frequency, retrieval_frequency;
+    pnb__text_list train_data; /* joined by "::" in: */
+    char *all_train_data;      /* owned; pnb__train_args_reset */
     pnb__text_list aug_cfg, milestones;
     int64_t rank_timeout;
     bool show, freeze_bn_stats, freeze_layer_norm;
@@ -28,5 +30,7 @@ pnb_train_opts pnb__train_recipe_of(const pnb__train_args *a);
 
 /* a->job from all that is not in it yet. Errors  USAGE (as app->usage), naming the option */
 pnb_status pnb__train_fill(pnb__app *app, pnb__train_args *a);
+/* Gives back what fill made; a->job may not be used any more. */
+void pnb__train_args_reset(pnb__train_args *a);
 
 #endif

@@ -13,9 +13,34 @@ pnb_train_opts pnb__train_recipe_of(const pnb__train_args *a)
     return pnb_train_opts_of(a->objective, published);
 }
 
+/* Several sources are one spec, however they were typed: --train-data A B, twice, or A::B. */
+static pnb_status join_data(pnb__app *app, pnb__train_args *a)
+{
+    pnb__buf all = {0};
+    for (size_t i = 0; i < a->train_data.n; i++) {
+        pnb__buf_puts(&all, i > 0 ? "::" : "");
+        pnb__buf_puts(&all, a->train_data.items[i]);
+    }
+    pnb_status status = all.failed ? pnb__fail_nomem(&app->err, all.size) : PNB_OK;
+    if (status == PNB_OK && all.size > 0)
+        status = pnb__copy_text(&a->all_train_data, all.data, &app->err);
+    a->job.train_data = a->all_train_data;
+    pnb__buf_reset(&all);
+    return status;
+}
+
+void pnb__train_args_reset(pnb__train_args *a)
+{
+    pnb__free(a->all_train_data);
+    a->all_train_data = NULL;
+}
+
 static pnb_status fill_data(pnb__app *app, pnb__train_args *a)
 {
     pnb_train_opts *o = &a->job;
+    pnb_status joined = join_data(app, a);
+    if (joined != PNB_OK)
+        return joined;
     if (o->train_data == NULL && o->dataset.kind != PNB_DATASET_SYNTHETIC)
         return pnb__usage(app, "--train-data is required, except with --dataset-type synthetic");
     if (a->csv_separator != NULL && !pnb__separator(a->csv_separator, &o->dataset.csv_separator))

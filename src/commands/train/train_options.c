@@ -15,12 +15,12 @@
 
 #define AT(field) PNB__FIELD(pnb__train_args, field)
 static const pnb__option options[] = {
-    PNB__ROW_FILE(
-        "train-data", AT(job.train_data), "SPEC",
-        "Pictures and captions: tar shards (braces, globs, \"::\"), a csv, a jsonl, a folder or "
-        "Karpathy's json; \"#split=...,images=DIR\" behind the json and "
-        "\"#captions=DIR,classes=FILE,omit=FILE\" behind a folder say more",
-        .group = "Data"),
+    PNB__ROW_FILES("train-data", AT(train_data), "SPEC...",
+                   "Pictures and captions: tar shards (braces, globs), a csv, a jsonl, a folder or "
+                   "Karpathy's json; several of them, or with \"::\" between, are one set; "
+                   "\"#split=...,images=DIR\" behind the json and "
+                   "\"#captions=DIR,classes=FILE,omit=FILE\" behind a folder say more",
+                   .group = "Data"),
     PNB__ROW_FILE("val-data", AT(job.val_data), "SPEC", "The same for validation"),
     PNB__ROW_INT("train-num-samples", AT(job.train_num_samples), "N",
                  "Samples of one epoch; by default all", PNB__RANGE(1, 1000000000000000.0)),
@@ -474,6 +474,7 @@ static pnb_status run(pnb__app *app, void *args, pnb__result *r)
     status = pnb__train_run(app, o, r);
 done:
     pnb__train_evaluators_reset(&evaluators);
+    pnb__train_args_reset(a);
     pnb__free(model);
     return status;
 }
