@@ -10,6 +10,7 @@ pkg_check_modules(SPNG REQUIRED IMPORTED_TARGET spng)
 pkg_check_modules(WEBP REQUIRED IMPORTED_TARGET libwebp)
 pkg_check_modules(ZLIB REQUIRED IMPORTED_TARGET zlib)
 pkg_check_modules(ZSTD IMPORTED_TARGET libzstd>=1.4) # shards packed by it
+pkg_check_modules(SNAPPY IMPORTED_TARGET snappy) # pages of Parquet tables
 pkg_check_modules(UTF8PROC REQUIRED IMPORTED_TARGET libutf8proc)
 # Pictures beside JPEG, PNG, WebP and BMP; each is left out when its library is not there.
 pkg_check_modules(GIF IMPORTED_TARGET libgif)
@@ -74,6 +75,14 @@ if(ZSTD_FOUND)
     string(APPEND PNB_PICTURE_LIBS " -lzstd")
 else()
     message(STATUS "libzstd missing (libzstd-dev): built without shards packed by zstd")
+endif()
+if(SNAPPY_FOUND)
+    target_link_libraries(pnb_media INTERFACE PkgConfig::SNAPPY)
+    set_source_files_properties(${PROJECT_SOURCE_DIR}/src/io/tables/parquet_codec.c PROPERTIES
+                                COMPILE_DEFINITIONS PNB_HAVE_SNAPPY) # nobody else asks
+    string(APPEND PNB_PICTURE_LIBS " -lsnappy")
+else()
+    message(STATUS "snappy missing (libsnappy-dev): built without Parquet pages packed by it")
 endif()
 if(GIF_FOUND)
     target_link_libraries(pnb_media INTERFACE PkgConfig::GIF)

@@ -40,7 +40,8 @@ extern "C" {
     X(JSONL, "jsonl")    /* one {'image' or 'filepath', 'caption' | 'captions', ...} a line */     \
     X(KARPATHY, "karpathy")   /* Karpathy's json of COCO or Flickr and a folder of pictures */     \
     X(SYNTHETIC, "synthetic") /* random pixels and one caption: measures throughput */             \
-    X(BINARY, "binary")       /* CIFAR-10/100 and STL-10 binaries, MNIST's idx files, also as .gz */
+    X(BINARY, "binary")   /* CIFAR-10/100 and STL-10 binaries, MNIST's idx files, also as .gz */   \
+    X(PARQUET, "parquet") /* a table with pictures' bytes or paths, or with urls alone */
 
 typedef enum pnb_dataset_kind {
 #define PNB_DATASET_ENUM(name, text) PNB_DATASET_##name,
@@ -78,7 +79,8 @@ typedef struct pnb_dataset pnb_dataset;
  * A source is a path with brace globs "{00000..00012}" or "{a,b}" and the wildcards * ? [ ]. A
  * "#KEY=VALUE,..." behind a source says more: "split=train+restval,images=DIR" of a Karpathy json,
  * "captions=DIR,classes=FILE,omit=FILE" of a folder of pictures (docs/data.md). A
- * folder that holds *.tar files is read as those shards in name order, unless the kind is DIR.
+ * folder that holds *.tar files is read as those shards in name order, unless the kind is DIR; one
+ * without these that holds *.parquet tables as those.
  * Shards may be packed (*.tar.gz, *.tgz, *.tar.zst, *.tzst): each is unpacked once, into a file
  * without a name beside it. A tar that ends early keeps the samples before the damage, one of
  * several of which nothing can be read is left out; both are reported by pnb_dataset_n_warnings.
@@ -112,7 +114,8 @@ size_t pnb_dataset_n_damaged(const pnb_dataset *ds);
 typedef struct pnb_sample {
     const char *key;        /* basename in the tar, or path below the folder or as in the table */
     const char *image_path; /* file of the picture; NULL when it lies in a tar */
-    const unsigned char *image_bytes; /* encoded bytes in the map; NULL when image_path is set */
+    const unsigned char *image_bytes; /* encoded bytes; NULL when image_path is set, and of a row of
+                                       * a table without pictures */
     size_t n_image_bytes;
     size_t n_texts;                      /* 0 only with allow_no_caption */
     const char *const *texts;            /* UTF-8, checked */

@@ -20,11 +20,7 @@ typedef struct magic {
     }
 
 static const magic magics[] = {
-    MAGIC("PAR1", 0,
-          "a Parquet table, which is not read; write it as jsonl first, for instance with python3 "
-          "-c \"import pandas; pandas.read_parquet('a.parquet').to_json('a.jsonl', "
-          "orient='records', lines=True)\" (columns text or caption), or let img2dataset write tar "
-          "shards"),
+    MAGIC("PAR1", 0, "a Parquet table, which is read by a name that ends in .parquet"),
     MAGIC("ARROW1", 0, "an Arrow table, which is not read; write it as csv or jsonl first"),
     MAGIC("\x1F\x8B", 0, "gzip-compressed; unpack it first (gunzip)"),
     MAGIC("\x28\xB5\x2F\xFD", 0, "zstd-compressed; unpack it first (unzstd)"),

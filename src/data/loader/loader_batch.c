@@ -6,6 +6,7 @@
 
 #include "base/grow.h"
 #include "data/loader/loader_internal.h"
+#include "data/sources/dataset_internal.h"
 
 enum { MAX_ATTEMPTS = 64, N_LEVELS = 4 };
 
@@ -327,7 +328,7 @@ static pnb_status fill_place(const pnb_dataset *ds, const pnb_loader_opts *opts,
     size_t plane = (size_t)opts->preprocess.width * (size_t)opts->preprocess.height;
     pnb_sample s = {0};
     pnb_status status = PNB_OK;
-    PNB_TRY(pnb_dataset_get(ds, (size_t)key[2], &s, why));
+    PNB_TRY(pnb__dataset_record(ds, (size_t)key[2], &s, why));
     if (s.n_texts == 0) {
         status = pnb__fail(why, PNB_FORMAT, "sample %s has no caption", s.key);
         goto done;

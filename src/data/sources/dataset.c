@@ -26,6 +26,7 @@ pnb__entry pnb__entry_empty(void)
                         .txt_path = PNB__NO_TEXT,
                         .text = PNB__NO_TEXT,
                         .negative = PNB__NO_TEXT,
+                        .record = PNB__NO_TEXT,
                         .label = -1,
                         .class_name = PNB__NO_TEXT};
 }
@@ -46,7 +47,7 @@ pnb_status pnb__dataset_add_source(pnb_dataset *ds, pnb_dataset_kind kind, const
                           .stamp = kind != PNB_DATASET_DIR ? pnb__file_stamp(path) : 0};
     if (!source.path)
         return pnb__fail_nomem(err, strlen(path));
-    if (kind == PNB_DATASET_JSONL || kind == PNB_DATASET_BINARY)
+    if (kind == PNB_DATASET_JSONL || kind == PNB_DATASET_BINARY || kind == PNB_DATASET_PARQUET)
         status = pnb__map_open(&source.map, path, err);
     if (status == PNB_OK)
         status = PNB_PUSH(ds->sources, ds->n_sources, err, source);
@@ -90,6 +91,11 @@ static bool ends_with_any_case(const char *path, const char *ending)
     return n >= m && !strcasecmp(path + n - m, ending);
 }
 
+bool pnb__is_table_name(const char *path)
+{
+    return ends_with_any_case(path, ".parquet");
+}
+
 static pnb_status kind_of(const char *path, pnb_dataset_kind *kind, pnb_error *err)
 {
     if (pnb__path_is_dir(path))
@@ -100,6 +106,8 @@ static pnb_status kind_of(const char *path, pnb_dataset_kind *kind, pnb_error *e
         *kind = PNB_DATASET_CSV;
     else if (ends_with_any_case(path, ".jsonl"))
         *kind = PNB_DATASET_JSONL;
+    else if (pnb__is_table_name(path))
+        *kind = PNB_DATASET_PARQUET;
     else if (ends_with_any_case(path, ".json"))
         *kind = PNB_DATASET_KARPATHY;
     else if (pnb__is_binary(path))
@@ -109,8 +117,8 @@ static pnb_status kind_of(const char *path, pnb_dataset_kind *kind, pnb_error *e
     else
         return pnb__fail(
             err, PNB_ARG,
-            "%s: cannot tell what this is; wanted *.tar, *.csv, *.tsv, *.jsonl, *.json, a "
-            "binary of CIFAR, STL-10 or MNIST, or a folder",
+            "%s: cannot tell what this is; wanted *.tar, *.csv, *.tsv, *.jsonl, *.json, "
+            "*.parquet, a binary of CIFAR, STL-10 or MNIST, or a folder",
             path);
     return PNB_OK;
 }
@@ -125,12 +133,17 @@ bool pnb__is_shard_name(const char *path)
     return false;
 }
 
-/* One damaged shard of many is left out and named; where it is all there is, nothing is left and
- * opening fails with the same words. What was added of it before the damage was found stays. */
+/* One damaged shard or table of many is left out and named; where it is all there is, nothing is
+ * left and opening fails with the same words. What was added of it before the damage was found
+ * stays. */
 static pnb_status scan_shard(pnb_dataset *ds, const char *path, pnb_error *err)
 {
     pnb_error damage = PNB_ERROR_INIT;
-    pnb_status status = pnb__scan_tar(ds, path, &damage);
+    bool is_table = pnb__is_table_name(path);
+    pnb_status status =
+        is_table ? pnb__scan_parquet(ds, path, &damage) : pnb__scan_tar(ds, path, &damage);
+    if (status == PNB_OK && is_table)
+        return PNB_OK;
     if (status == PNB_OK)
         return pnb__tar_classes(ds, path, err); /* a broken file of names is no damage of a shard */
     if (status == PNB_FORMAT && ds->n_shards_wanted > 1) {
@@ -140,20 +153,33 @@ static pnb_status scan_shard(pnb_dataset *ds, const char *path, pnb_error *err)
     return pnb__fail(err, status, "%s", damage.text);
 }
 
-/* A folder that holds shards is those shards; any other one is a folder of pictures. */
+static size_t count_names(const pnb__paths *names, bool (*is_one)(const char *path))
+{
+    size_t n = 0;
+    for (size_t i = 0; i < names->n; i++)
+        n += is_one(names->items[i]);
+    return n;
+}
+
+/* A folder that holds shards is those shards, one of tables those tables: img2dataset lays a table
+ * of what it found beside each shard. Any other one is a folder of pictures. */
 static pnb_status scan_folder(pnb_dataset *ds, const pnb__spec_settings *s, pnb_error *err)
 {
     const char *path = s->path;
     pnb__paths names = {0};
     size_t n_shards = 0, n_inside = 0;
+    bool (*is_one)(const char *) = pnb__is_shard_name;
     pnb_status status = PNB_OK;
     PNB_TRY(pnb__list_dir(&names, path, err));
-    for (size_t i = 0; i < names.n; i++)
-        n_inside += pnb__is_shard_name(names.items[i]);
+    n_inside = count_names(&names, is_one);
+    if (n_inside == 0) {
+        is_one = pnb__is_table_name;
+        n_inside = count_names(&names, is_one);
+    }
     if (n_inside > 0) /* in place of the folder, which was counted */
         ds->n_shards_wanted += n_inside - 1;
     for (size_t i = 0; i < names.n && ds->opts.kind != PNB_DATASET_DIR; i++) {
-        if (!pnb__is_shard_name(names.items[i]))
+        if (!is_one(names.items[i]))
             continue;
         char *shard = pnb__path_join(path, names.items[i]);
         status = shard ? scan_shard(ds, shard, err) : pnb__fail_nomem(err, strlen(path));
@@ -192,6 +218,8 @@ static pnb_status scan_source(pnb_dataset *ds, const pnb__spec_settings *s, pnb_
         return pnb__scan_jsonl(ds, path, err);
     case PNB_DATASET_BINARY:
         return pnb__scan_binary(ds, path, err);
+    case PNB_DATASET_PARQUET:
+        return scan_shard(ds, path, err);
     case PNB_DATASET_KARPATHY:
         return pnb__scan_karpathy(ds, s, err);
     default:
@@ -310,6 +338,7 @@ void pnb_dataset_free(pnb_dataset *ds)
     if (!ds)
         return;
     for (size_t i = 0; i < ds->n_sources; i++) {
+        pnb__table_free(ds->sources[i].table);
         if (ds->sources[i].own == NULL)
             pnb__map_close(&ds->sources[i].map);
         pnb__free(ds->sources[i].own);
@@ -369,7 +398,7 @@ const char *pnb_dataset_warning(const pnb_dataset *ds, size_t i)
     return i < ds->n_warnings ? ds->warnings[i] : "";
 }
 
-pnb_status pnb_dataset_get(const pnb_dataset *ds, size_t i, pnb_sample *out, pnb_error *err)
+pnb_status pnb__dataset_record(const pnb_dataset *ds, size_t i, pnb_sample *out, pnb_error *err)
 {
     *out = (pnb_sample){.label = -1};
     if (i >= ds->n_entries)
@@ -390,6 +419,43 @@ pnb_status pnb_dataset_get(const pnb_dataset *ds, size_t i, pnb_sample *out, pnb
         out->n_image_bytes = e->image.size;
     }
     return PNB_OK;
+}
+
+/* A row's picture lies in a page of many, which is unpacked for it. */
+pnb_status pnb_dataset_get(const pnb_dataset *ds, size_t i, pnb_sample *out, pnb_error *err)
+{
+    pnb_status status = pnb__dataset_record(ds, i, out, err);
+    if (status != PNB_OK || ds->entries == NULL || out->image_path != NULL)
+        return status;
+    const pnb__entry *e = &ds->entries[i];
+    const pnb__source *source = &ds->sources[e->source];
+    if (source->table != NULL)
+        status = pnb__record_picture(source, e, out, err);
+    if (status != PNB_OK) {
+        pnb__error_prefix(err, "%s: sample %s", source->path, ds->texts.data + e->key);
+        pnb_sample_reset(out);
+    }
+    return status;
+}
+
+/* Bytes of a page, which are the caller's copy. */
+static pnb_status image_of_row(const pnb_dataset *ds, const pnb__entry *e,
+                               const pnb_image_opts *opts, pnb_image *out, pnb_error *err)
+{
+    const pnb__source *source = &ds->sources[e->source];
+    pnb__buf bytes = {0};
+    bool found = false;
+    pnb_status status = pnb__table_picture(source->table, e->row, &bytes, &found, err);
+    if (status == PNB_OK && !found)
+        status = pnb__fail(err, PNB_FORMAT,
+                           "no picture in this row: wanted bytes in a column \"jpg\" or "
+                           "\"image.bytes\", or a path; what urls name is fetched by img2dataset");
+    if (status == PNB_OK)
+        status = pnb_image_decode(out, (const unsigned char *)bytes.data, bytes.size, opts, err);
+    pnb__buf_reset(&bytes);
+    if (status != PNB_OK)
+        pnb__error_prefix(err, "%s: sample %s", source->path, ds->texts.data + e->key);
+    return status;
 }
 
 /* JSON lines name the picture inside the record, so it has to be read first. */
@@ -419,6 +485,8 @@ pnb_status pnb_dataset_image_as(const pnb_dataset *ds, size_t i, const pnb_image
         return pnb_image_load(out, ds->texts.data + e->image_path, opts, err);
     if (source->kind == PNB_DATASET_BINARY)
         return pnb__binary_image(ds, e, opts, out, err);
+    if (source->table != NULL)
+        return image_of_row(ds, e, opts, out, err);
     if (!e->image.is_set)
         return image_of_record(ds, i, opts, out, err);
     status = pnb_image_decode(out, source->map.data + e->image.offset, e->image.size, opts, err);

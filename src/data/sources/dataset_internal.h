@@ -4,6 +4,7 @@
 
 #include "base/base.h"
 #include "base/order.h"
+#include "io/tables/parquet_read.h"
 #include "penumbra/dataset.h"
 
 /* How the pixels of a binary source lie: one plane a channel, rows or columns one after another. */
@@ -12,13 +13,22 @@ typedef struct pnb__raw {
     bool by_columns;
 } pnb__raw;
 
+/* An open Parquet table, and where its pictures' pages lie. */
+typedef struct pnb__table {
+    pnb__parquet reader;
+    size_t image; /* column; SIZE_MAX: none */
+    pnb__parquet_place *places;
+    size_t n_places;
+} pnb__table;
+
 /* A file or folder samples come from. */
 typedef struct pnb__source {
     pnb_dataset_kind kind;
     char *path;
-    pnb__map map;       /* tar (taken from its reader), jsonl and binary */
+    pnb__map map;       /* tar (taken from its reader), jsonl, binary and parquet */
     unsigned char *own; /* binary: the unpacked bytes of a gzip file, in place of the map */
     pnb__raw raw;       /* binary */
+    pnb__table *table;  /* parquet */
     uint64_t stamp;     /* of the file when it was opened; 0 for folders, whose files have theirs */
 } pnb__source;
 
@@ -38,6 +48,7 @@ typedef struct pnb__entry {
     size_t image_path;          /* folder, table */
     size_t json_path, txt_path; /* folder: files beside the picture */
     size_t text;                /* table, class folder */
+    size_t record, row;         /* parquet: the row as JSON, and its number */
     int32_t label;              /* number of the class, -1 unknown */
     size_t negative;            /* table: a caption that does not fit */
     size_t class_name;          /* as the source names it; numbered when all are known */
@@ -63,6 +74,7 @@ struct pnb_dataset {
 
 /* ---- dataset.c ---- */
 bool pnb__is_shard_name(const char *path);
+bool pnb__is_table_name(const char *path); /* a Parquet table's */
 pnb_status pnb__dataset_add_source(pnb_dataset *ds, pnb_dataset_kind kind, const char *path,
                                    pnb_error *err);
 /* The entry's `source` is set to the newest one. */
@@ -72,6 +84,9 @@ pnb__entry pnb__entry_empty(void);
 size_t pnb__dataset_add_text(pnb_dataset *ds, const char *text);
 pnb_status pnb__dataset_warn(pnb_dataset *ds, pnb_error *err, const char *fmt, ...)
     PNB_PRINTF(3, 4);
+
+/* pnb_dataset_get without the bytes of a row's picture, which cost more than all else. */
+pnb_status pnb__dataset_record(const pnb_dataset *ds, size_t i, pnb_sample *out, pnb_error *err);
 
 /* ---- dataset_spec.c ---- A list of paths; all zero is empty. */
 typedef struct pnb__paths {
@@ -128,6 +143,13 @@ pnb_status pnb__scan_jsonl(pnb_dataset *ds, const char *path, pnb_error *err);
 pnb_status pnb__scan_dir(pnb_dataset *ds, const pnb__spec_settings *s, pnb_error *err);
 pnb_status pnb__scan_karpathy(pnb_dataset *ds, const pnb__spec_settings *s, pnb_error *err);
 
+/* ---- dataset_parquet.c ---- */
+pnb_status pnb__scan_parquet(pnb_dataset *ds, const char *path, pnb_error *err);
+void pnb__table_free(pnb__table *t); /* NULL is fine */
+/* The bytes of a row's picture; *found is false where it has none. */
+pnb_status pnb__table_picture(const pnb__table *t, size_t row, pnb__buf *out, bool *found,
+                              pnb_error *err);
+
 /* ---- dataset_binary.c ---- CIFAR-10/100, STL-10 and MNIST's idx files. */
 bool pnb__is_binary(const char *path); /* by its name */
 pnb_status pnb__scan_binary(pnb_dataset *ds, const char *path, pnb_error *err);
@@ -152,6 +174,9 @@ pnb_status pnb__synthetic_image(size_t i, pnb_image *out, pnb_error *err);
 /* Owner of what a pnb_sample points to. */
 typedef struct pnb__sample_memory pnb__sample_memory;
 /* Fills everything of `out` but the picture. */
+/* The bytes of a row's picture, where it has any, as the sample's. */
+pnb_status pnb__record_picture(const pnb__source *source, const pnb__entry *e, pnb_sample *out,
+                               pnb_error *err);
 pnb_status pnb__record_read(const pnb_dataset *ds, const pnb__entry *e, pnb_sample *out,
                             pnb_error *err);
 

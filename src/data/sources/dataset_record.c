@@ -15,6 +15,7 @@ enum { MAX_TEXT_BYTES = 16 << 20, MAX_TEXTS = 100000 };
 struct pnb__sample_memory {
     json_t *root;
     char *json, *text, *path;
+    pnb__buf picture; /* of a row of a table */
     const char **texts, **negatives;
     int *levels;
 };
@@ -27,6 +28,7 @@ void pnb_sample_reset(pnb_sample *s)
         pnb__free(m->json);
         pnb__free(m->text);
         pnb__free(m->path);
+        pnb__buf_reset(&m->picture);
         pnb__free(m->texts);
         pnb__free(m->negatives);
         pnb__free(m->levels);
@@ -204,6 +206,19 @@ static pnb_status find_bytes(const pnb_dataset *ds, const pnb__source *source,
     return status;
 }
 
+pnb_status pnb__record_picture(const pnb__source *source, const pnb__entry *e, pnb_sample *out,
+                               pnb_error *err)
+{
+    pnb__buf *picture = &((pnb__sample_memory *)out->memory)->picture;
+    bool found = false;
+    pnb_status status = pnb__table_picture(source->table, e->row, picture, &found, err);
+    if (status == PNB_OK && found) {
+        out->image_bytes = (const unsigned char *)picture->data;
+        out->n_image_bytes = picture->size;
+    }
+    return status;
+}
+
 /* The picture named by a line of JSON, relative to the folder of the file. */
 static pnb_status find_line_image(const pnb_dataset *ds, const pnb__entry *e, pnb_sample *out,
                                   pnb_error *err)
@@ -234,6 +249,10 @@ static pnb_status read_texts(const pnb_dataset *ds, const pnb__entry *e, pnb_sam
     if (e->json.is_set || e->json_path != PNB__NO_TEXT) {
         PNB_TRY(find_bytes(ds, source, &e->json, e->json_path, &json, err));
         PNB_TRY(read_json(out, json.data, json.n, err));
+    }
+    if (e->record != PNB__NO_TEXT) {
+        const char *record = ds->texts.data + e->record;
+        PNB_TRY(read_json(out, record, strlen(record), err));
     }
     if (out->n_texts == 0 && (e->txt.is_set || e->txt_path != PNB__NO_TEXT)) {
         PNB_TRY(find_bytes(ds, source, &e->txt, e->txt_path, &txt, err));

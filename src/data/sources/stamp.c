@@ -35,7 +35,7 @@ uint64_t pnb__dataset_stamp(const pnb_dataset *ds, size_t i)
     const pnb__entry *e = &ds->entries[i];
     const pnb__source *source = &ds->sources[e->source];
     const char *key = ds->texts.data + e->key;
-    const uint64_t place[2] = {source->stamp, e->image.offset};
+    const uint64_t place[2] = {source->stamp, source->table != NULL ? e->row : e->image.offset};
     uint64_t stamp = pnb__hash_bytes(key, strlen(key), pnb__hash_bytes(place, sizeof place, 0));
     stamp = with_file(ds, e->image_path, stamp);
     stamp = with_file(ds, e->json_path, stamp);

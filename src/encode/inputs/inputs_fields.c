@@ -12,6 +12,23 @@
 
 const char *const pnb__carried_fields[PNB__N_CARRIED] = {"url", "caption", "uid", "key"};
 
+/* DataComp's clip_b32_similarity_score and its like, aesthetic_score of others. */
+static void carry_scores(pnb__buf *extra, json_t *record)
+{
+    const char *key;
+    json_t *value;
+    json_object_foreach(record, key, value)
+    {
+        if (!json_is_number(value) ||
+            (!pnb__ends_with(key, "score") && !pnb__ends_with(key, "similarity")))
+            continue;
+        pnb__buf_putc(extra, ',');
+        pnb__json_append_string(extra, key);
+        pnb__buf_putc(extra, ':');
+        pnb__json_append_value(extra, value);
+    }
+}
+
 pnb_status pnb__carry_fields(pnb__buf *extra, const pnb_sample *sample, bool is_text,
                              pnb_error *err)
 {
@@ -27,6 +44,7 @@ pnb_status pnb__carry_fields(pnb__buf *extra, const pnb_sample *sample, bool is_
         pnb__buf_printf(extra, ",\"%s\":", pnb__carried_fields[i]);
         pnb__json_append_value(extra, value);
     }
+    carry_scores(extra, root);
     if (!is_text)
         pnb__append_known(extra, root);
     json_decref(root);

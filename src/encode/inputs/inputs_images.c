@@ -52,7 +52,7 @@ static bool is_table_or_tar(const char *path)
     for (size_t i = 0; i < PNB_COUNT(endings); i++)
         if (pnb__ends_with(path, endings[i]))
             return true;
-    return pnb__is_shard_name(path);
+    return pnb__is_shard_name(path) || pnb__is_table_name(path);
 }
 
 static pnb_status add_dataset(pnb__image_inputs *p, const char *spec, pnb_error *err)
@@ -285,7 +285,7 @@ static pnb_status label_sample(const source *s, size_t index, pnb_embeddings *se
     pnb_sample sample = {0};
     pnb__buf extra = {0};
     pnb_status status;
-    PNB_TRY(pnb_dataset_get(s->set, index, &sample, err));
+    PNB_TRY(pnb__dataset_record(s->set, index, &sample, err));
     PNB_TRY(pnb_embeddings_set_id(set, row, pnb__sample_id(s->set, &sample), err));
     if (sample.image_path != NULL)
         PNB_TRY(pnb_embeddings_set_path(set, row, sample.image_path, err));

@@ -450,7 +450,7 @@ static pnb_status add_dataset(pnb__text_inputs *c, const char *spec, pnb_error *
     for (size_t i = 0; status == PNB_OK && i < pnb_dataset_size(set); i++) {
         pnb_sample sample = {0};
         pnb_error why = PNB_ERROR_INIT;
-        pnb_status read = pnb_dataset_get(set, i, &sample, &why);
+        pnb_status read = pnb__dataset_record(set, i, &sample, &why);
         if (read == PNB_OK)
             status = add_sample(c, &sample, pnb__sample_id(set, &sample), err);
         else if (read == PNB_NOMEM)
@@ -487,8 +487,8 @@ pnb_status pnb__text_inputs_add(pnb__text_inputs *c, const char *source, const c
         return status != PNB_OK ? status : add_hierarcaps(c, source, err);
     if (pnb__ends_with(source, ".csv") || pnb__ends_with(source, ".tsv"))
         return add_csv(c, source, caption_key, err);
-    if (pnb__is_shard_name(source) || pnb__path_is_dir(source) || strstr(source, "::") != NULL ||
-        strchr(source, '{') != NULL)
+    if (pnb__is_shard_name(source) || pnb__is_table_name(source) || pnb__path_is_dir(source) ||
+        strstr(source, "::") != NULL || strchr(source, '{') != NULL)
         return add_dataset(c, source, err);
     return add_text_file(c, source, err);
 }

@@ -232,6 +232,13 @@ static void lower_suffix(const char *path, char out[16])
         *p = (char)tolower((unsigned char)*p);
 }
 
+/* Of a row of a table, which has no name of a file. */
+static void suffix_of_bytes(const unsigned char *bytes, size_t n, char out[16])
+{
+    bool is_png = n > 0 && bytes[0] == 0x89, is_webp = n > 3 && memcmp(bytes, "RIFF", 4) == 0;
+    snprintf(out, 16, "%s", is_png ? "png" : is_webp ? "webp" : "jpg");
+}
+
 static pnb_status put_texts(copy_job *job, const pnb_sample *s, const char *stem, pnb_error *err)
 {
     char name[48];
@@ -260,8 +267,10 @@ static pnb_status copy_files(copy_job *job, size_t i, pnb_error *err)
     size_t n = 0;
     pnb_status status = pnb_dataset_get(job->ds, i, &s, &why);
     job->n_seen++;
-    if (status == PNB_OK)
+    if (status == PNB_OK && s.image_path != NULL)
         status = pnb__read_file(s.image_path, MAX_IMAGE_BYTES, &image, &n, &why);
+    else if (status == PNB_OK && s.image_bytes == NULL)
+        status = pnb__fail(&why, PNB_NOT_FOUND, "%s has no picture to copy", s.key);
     if (status == PNB_NOMEM) {
         status = pnb__fail_nomem(err, n);
         goto done;
@@ -275,9 +284,14 @@ static pnb_status copy_files(copy_job *job, size_t i, pnb_error *err)
     }
     PNB_TRY(begin_sample(job, err));
     snprintf(stem, sizeof stem, "%09zu", job->done.n_samples);
-    lower_suffix(s.image_path, suffix);
+    if (image != NULL)
+        lower_suffix(s.image_path, suffix);
+    else
+        suffix_of_bytes(s.image_bytes, s.n_image_bytes, suffix);
     snprintf(name, sizeof name, "%s.%s", stem, suffix);
-    PNB_TRY(pnb__tar_writer_add(&job->writer, name, image, n, err));
+    PNB_TRY(pnb__tar_writer_add(&job->writer, name,
+                                image != NULL ? (const void *)image : s.image_bytes,
+                                image != NULL ? n : s.n_image_bytes, err));
     PNB_TRY(put_texts(job, &s, stem, err));
     PNB_TRY(end_sample(job, err));
 done:

@@ -112,8 +112,8 @@ static void what_is_no_text_is_refused(void **state)
         const char *says;
     } cases[] = {
         {"a.txt", "a\0b\n", 4, "NUL bytes"},
-        {"a.parquet", "PAR1\x15\0\0\0PAR1", 12, "a.parquet: this is a Parquet table"},
-        {"b.parquet", "PAR1\xFF\xFE\xFF\xFE", 8, "Parquet"},
+        {"a.parquet", "PAR1\x15\0\0\0PAR1", 12, "a.parquet: the footer of the table is damaged"},
+        {"b.parquet", "PAR1\xFF\xFE\xFF\xFE", 8, "b.parquet: is no Parquet table"},
         {"a.txt", "\x1F\x8B\x08\xFF\xFF", 5, "gunzip"},
         {"a.txt", "PK\x03\x04\0\0", 6, "zip archive"},
         {"a.txt", "\x89PNG\r\n\x1A\n\0\0\0\rIHDR", 16, "PNG picture"},

@@ -1,0 +1,323 @@
+/* Samples of a Parquet table, as img2dataset, DataComp and Hugging Face write them: a row a sample.
+ *
+ * All columns of text, numbers and flags become the row's record, as a line of JSON would have
+ * them, so captions, urls, uids and scores are found by the same names. The picture is the bytes of
+ * a column "jpg", "image.bytes" and the like, read when it is asked for, or a path. A row that
+ * img2dataset could not fetch (its "status" is not "success") is left out. Columns that are not
+ * understood are left out, and named; what pages are is src/io/tables/parquet_page.c. */
+#include <string.h>
+
+#include "data/sources/dataset_internal.h"
+#include "io/json/json.h"
+
+enum { MAX_BARE_BYTES = 1 << 16 }; /* of a value that nobody calls a text */
+
+/* A value of one column, its bytes in a buffer of the column. */
+typedef struct cell {
+    pnb__parquet_kind kind;
+    int64_t integer;
+    double real;
+    size_t at, n;
+} cell;
+
+/* A column of the row group at hand. */
+typedef struct column {
+    const pnb__parquet_leaf *leaf;
+    size_t number;
+    cell *cells;
+    pnb__buf bytes;
+    bool is_left_out;
+} column;
+
+typedef struct scan {
+    pnb_dataset *ds;
+    const pnb__parquet *table;
+    const char *dir;
+    column *columns;
+    size_t n_columns;
+    size_t key, status, path, caption; /* places in `columns`, SIZE_MAX: none */
+    size_t n_failed, n_bare;           /* rows left out */
+    pnb__buf record;
+} scan;
+
+/* ---- which column is what ---- */
+
+static const char *const image_names[] = {"jpg",   "jpeg",        "png",         "webp",
+                                          "image", "image.bytes", "image_bytes", "bytes",
+                                          "img",   "img.bytes",   "image_data"};
+static const char *const path_names[] = {"filepath",   "file_name", "image_path",
+                                         "image.path", "path",      "image"};
+static const char *const key_names[] = {"key", "uid", "id"};
+
+/* A column of bytes that nobody calls a text. */
+static size_t find_image(const pnb__parquet *p)
+{
+    for (size_t i = 0; i < PNB_COUNT(image_names); i++) {
+        size_t leaf = pnb__parquet_find(p, image_names[i]);
+        if (leaf != SIZE_MAX && p->leaves[leaf].is_bytes && !p->leaves[leaf].is_text)
+            return leaf;
+    }
+    return SIZE_MAX;
+}
+
+static size_t find_column(const scan *s, const char *const *names, size_t n)
+{
+    for (size_t k = 0; k < n; k++)
+        for (size_t i = 0; i < s->n_columns; i++)
+            if (strcmp(s->columns[i].leaf->name, names[k]) == 0)
+                return i;
+    return SIZE_MAX;
+}
+
+static pnb_status choose_columns(scan *s, size_t image, pnb_error *err)
+{
+    const pnb__parquet *p = s->table;
+    const char *const status[] = {"status"};
+    const pnb_dataset_opts *o = &s->ds->opts;
+    if (PNB_ALLOC_ZERO(s->columns, p->n_leaves + 1, err) != PNB_OK)
+        return PNB_NOMEM;
+    for (size_t i = 0; i < p->n_leaves; i++)
+        if (i != image && !p->leaves[i].is_list && !p->leaves[i].is_decimal)
+            s->columns[s->n_columns++] = (column){.leaf = &p->leaves[i], .number = i};
+    s->key = find_column(s, key_names, PNB_COUNT(key_names));
+    s->status = find_column(s, status, 1);
+    s->caption = find_column(s, &o->csv_caption_key, 1);
+    s->path = image == SIZE_MAX ? find_column(s, &o->csv_img_key, 1) : SIZE_MAX;
+    if (image == SIZE_MAX && s->path == SIZE_MAX)
+        s->path = find_column(s, path_names, PNB_COUNT(path_names));
+    return PNB_OK;
+}
+
+/* ---- reading columns ---- */
+
+/* pnb__parquet_fn. What is no text is no value of a record. */
+static pnb_status take_cell(void *user, size_t row, const pnb__parquet_value *v, pnb_error *err)
+{
+    column *c = user;
+    cell *to = &c->cells[row];
+    *to = (cell){v->kind, v->integer, v->real, c->bytes.size, v->n_bytes};
+    if (v->kind != PNB__PARQUET_BYTES)
+        return PNB_OK;
+    const char *text = (const char *)v->bytes;
+    bool is_text = (c->leaf->is_text || v->n_bytes <= MAX_BARE_BYTES) &&
+                   pnb__utf8_valid(text, v->n_bytes) &&
+                   (v->n_bytes == 0 || memchr(text, 0, v->n_bytes) == NULL);
+    if (!is_text) {
+        *to = (cell){.kind = PNB__PARQUET_NULL};
+        return PNB_OK;
+    }
+    pnb__buf_append(&c->bytes, v->bytes, v->n_bytes);
+    pnb__buf_putc(&c->bytes, '\0');
+    return pnb__buf_check(&c->bytes, err);
+}
+
+/* One that is not understood is named once, and has no values. */
+static pnb_status read_column(scan *s, size_t group, column *c, pnb_error *err)
+{
+    pnb_error why = PNB_ERROR_INIT;
+    size_t n = s->table->groups[group].n_rows;
+    pnb__free(c->cells);
+    c->cells = NULL;
+    c->bytes.size = 0;
+    if (PNB_ALLOC_ZERO(c->cells, n + 1, err) != PNB_OK) /* kind 0: no value */
+        return PNB_NOMEM;
+    if (c->is_left_out)
+        return PNB_OK;
+    pnb_status status = pnb__parquet_read(s->table, group, c->number, take_cell, c, &why);
+    if (status == PNB_UNSUPPORTED) {
+        c->is_left_out = true;
+        memset(c->cells, 0, n * sizeof *c->cells);
+        return pnb__dataset_warn(s->ds, err, "%s; the column is left out", why.text);
+    }
+    return status == PNB_OK ? PNB_OK : pnb__fail(err, status, "%s", why.text);
+}
+
+static const char *text_of(const scan *s, size_t place, size_t row)
+{
+    if (place == SIZE_MAX || s->columns[place].cells[row].kind != PNB__PARQUET_BYTES)
+        return NULL;
+    return s->columns[place].bytes.data + s->columns[place].cells[row].at;
+}
+
+/* ---- rows ---- */
+
+static void put_value(pnb__buf *b, const column *c, size_t row)
+{
+    const cell *v = &c->cells[row];
+    switch (v->kind) {
+    case PNB__PARQUET_FLAG:
+        pnb__buf_puts(b, v->integer != 0 ? "true" : "false");
+        return;
+    case PNB__PARQUET_INT:
+        pnb__buf_printf(b, "%lld", (long long)v->integer);
+        return;
+    case PNB__PARQUET_REAL:
+        pnb__json_put(b, "%f", v->real);
+        return;
+    case PNB__PARQUET_BYTES:
+        pnb__json_append_string(b, c->bytes.data + v->at);
+        return;
+    case PNB__PARQUET_NULL:
+        break;
+    }
+    pnb__buf_puts(b, "null");
+}
+
+/* The row as an object; captions of a column that was asked for stand where a reader looks first.
+ */
+static void put_record(scan *s, size_t row)
+{
+    pnb__buf *b = &s->record;
+    const char *caption = text_of(s, s->caption, row), *comma = "";
+    b->size = 0;
+    pnb__buf_putc(b, '{');
+    if (caption != NULL) {
+        pnb__buf_puts(b, "\"captions\":[");
+        pnb__json_append_string(b, caption);
+        pnb__buf_putc(b, ']');
+        comma = ",";
+    }
+    for (size_t i = 0; i < s->n_columns; i++) {
+        const column *c = &s->columns[i];
+        if (c->cells[row].kind == PNB__PARQUET_NULL ||
+            (caption != NULL && strcmp(c->leaf->name, "captions") == 0))
+            continue;
+        pnb__buf_puts(b, comma);
+        pnb__json_append_string(b, c->leaf->name);
+        pnb__buf_putc(b, ':');
+        put_value(b, c, row);
+        comma = ",";
+    }
+    pnb__buf_putc(b, '}');
+}
+
+static bool has_caption(const scan *s, size_t row)
+{
+    static const char *const names[] = {"caption", "text", "captions"};
+    if (text_of(s, s->caption, row) != NULL)
+        return true;
+    for (size_t k = 0; k < PNB_COUNT(names); k++)
+        if (text_of(s, find_column(s, &names[k], 1), row) != NULL)
+            return true;
+    return false;
+}
+
+static size_t add_path(pnb_dataset *ds, const char *dir, const char *name)
+{
+    char *path = name[0] == '/' ? pnb__strdup(name) : pnb__path_join(dir, name);
+    size_t text = path != NULL ? pnb__dataset_add_text(ds, path) : PNB__NO_TEXT;
+    ds->texts.failed |= path == NULL; /* adding the entry reports it */
+    pnb__free(path);
+    return text;
+}
+
+static pnb_status add_row(scan *s, size_t group, size_t row, pnb_error *err)
+{
+    pnb_dataset *ds = s->ds;
+    pnb__entry entry = pnb__entry_empty();
+    const char *status = text_of(s, s->status, row), *path = text_of(s, s->path, row);
+    const char *key = text_of(s, s->key, row);
+    char number[40];
+    if (status != NULL && strcmp(status, "success") != 0) {
+        s->n_failed++;
+        return PNB_OK;
+    }
+    if (!ds->opts.allow_no_caption && !has_caption(s, row)) {
+        s->n_bare++;
+        return PNB_OK;
+    }
+    entry.row = s->table->groups[group].first_row + row;
+    if (s->key != SIZE_MAX && s->columns[s->key].cells[row].kind == PNB__PARQUET_INT)
+        snprintf(number, sizeof number, "%lld", (long long)s->columns[s->key].cells[row].integer);
+    else
+        snprintf(number, sizeof number, "row %zu", entry.row);
+    put_record(s, row);
+    if (s->record.failed)
+        return pnb__fail_nomem(err, s->record.size);
+    pnb__buf_putc(&s->record, '\0');
+    entry.key = pnb__dataset_add_text(ds, key != NULL ? key : number);
+    entry.record = pnb__dataset_add_text(ds, s->record.data);
+    if (path != NULL && path[0] != '\0')
+        entry.image_path = add_path(ds, s->dir, path);
+    return pnb__dataset_add_entry(ds, &entry, err);
+}
+
+static pnb_status read_groups(scan *s, pnb_error *err)
+{
+    pnb_status status = PNB_OK;
+    for (size_t g = 0; g < s->table->n_groups; g++) {
+        for (size_t i = 0; i < s->n_columns; i++)
+            PNB_TRY(read_column(s, g, &s->columns[i], err));
+        for (size_t row = 0; row < s->table->groups[g].n_rows; row++)
+            PNB_TRY(add_row(s, g, row, err));
+    }
+done:
+    return status;
+}
+
+static pnb_status tell_left_out(const scan *s, const char *path, pnb_error *err)
+{
+    pnb_status status = PNB_OK;
+    for (size_t i = 0; i < s->table->n_leaves && status == PNB_OK; i++)
+        if (s->table->leaves[i].is_list)
+            status = pnb__dataset_warn(s->ds, err, "%s: column %s: is a list, which is left out",
+                                       path, s->table->leaves[i].name);
+    if (status == PNB_OK && s->n_failed > 0)
+        status = pnb__dataset_warn(
+            s->ds, err, "%s: %zu rows whose status is not \"success\" left out", path, s->n_failed);
+    if (status == PNB_OK && s->n_bare > 0)
+        status = pnb__dataset_warn(s->ds, err, "%s: %zu rows without a caption left out", path,
+                                   s->n_bare);
+    return status;
+}
+
+/* ---- the source ---- */
+
+pnb_status pnb__scan_parquet(pnb_dataset *ds, const char *path, pnb_error *err)
+{
+    char *dir = pnb__path_dir(path);
+    scan s = {.ds = ds, .dir = dir};
+    pnb__table *t = NULL;
+    pnb_status status = dir != NULL ? PNB_OK : pnb__fail_nomem(err, strlen(path));
+    if (status != PNB_OK)
+        return status;
+    PNB_TRY(pnb__dataset_add_source(ds, PNB_DATASET_PARQUET, path, err));
+    PNB_TRY(PNB_ALLOC_ZERO(t, 1, err));
+    pnb__source *source = &ds->sources[ds->n_sources - 1];
+    source->table = t; /* the data set's from here on */
+    PNB_TRY(pnb__parquet_open(&t->reader, source->map.data, source->map.size, path, err));
+    s.table = &t->reader;
+    t->image = find_image(&t->reader);
+    if (t->image != SIZE_MAX)
+        PNB_TRY(pnb__parquet_places(&t->reader, t->image, &t->places, &t->n_places, err));
+    PNB_TRY(choose_columns(&s, t->image, err));
+    PNB_TRY(read_groups(&s, err));
+    status = tell_left_out(&s, path, err);
+done:
+    for (size_t i = 0; i < s.n_columns; i++) {
+        pnb__free(s.columns[i].cells);
+        pnb__buf_reset(&s.columns[i].bytes);
+    }
+    pnb__free(s.columns);
+    pnb__buf_reset(&s.record);
+    pnb__free(dir);
+    return status;
+}
+
+void pnb__table_free(pnb__table *t)
+{
+    if (t == NULL)
+        return;
+    pnb__parquet_close(&t->reader);
+    pnb__free(t->places);
+    pnb__free(t);
+}
+
+pnb_status pnb__table_picture(const pnb__table *t, size_t row, pnb__buf *out, bool *found,
+                              pnb_error *err)
+{
+    *found = false;
+    return t->image == SIZE_MAX ? PNB_OK
+                                : pnb__parquet_cell(&t->reader, t->image, t->places, t->n_places,
+                                                    row, out, found, err);
+}
