@@ -62,7 +62,7 @@ def model_step(compute_s, n_weights, n_rows, dim, ranks, gbit, latency_s, local_
     """Seconds of a step of `ranks` processes; see docs/scaling.md."""
     rate = gbit * 1e9 / 8
     share = (ranks - 1) / ranks
-    gradients = 2 * share * 4 * n_weights / rate
+    gradients = 2 * share * 8 * n_weights / rate
     rows = 2 * 2 * 4 * dim * local_batch * (ranks - 1) / rate
     trades = 6 * latency_s * (ranks - 1) + 2 * max(n_weights * 4 / (16 << 20), 1) * latency_s * (
         ranks - 1)
@@ -107,7 +107,7 @@ def main():
             r["mb"], r["trade_s"] * 1e3, 100 * r["trade_s"] / r["step_s"], r["waited_s"] * 1e3))
     for r in rows:
         if r["ranks"] > 1:
-            wanted = 2 * (r["ranks"] - 1) / r["ranks"] * 4 * r["weights"] / 1e6
+            wanted = 2 * (r["ranks"] - 1) / r["ranks"] * 8 * r["weights"] / 1e6
             print("model: gradients alone are %.2f MB a rank of %d; measured %.2f MB with rows" % (
                 wanted, r["ranks"], r["mb"]))
     print("\nViT-B/16 (150 M weights, D 512), 128 pairs a rank in 2.0 s: share of the ideal rate")

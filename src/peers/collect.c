@@ -190,6 +190,9 @@ pnb_status pnb__peers_sum(pnb_peers *r, void *data, size_t n, bool is_double, in
 
 /* ---- bytes of any length ---- */
 
+/* Far above what ranks have to tell each other: a length is not believed before its bytes come. */
+#define MOST_TOLD ((uint64_t)1 << 30)
+
 /* Lengths first, then what they are of. Rank `only`, where it is a rank, is the only one that
  * sends. */
 static pnb_status tell(pnb_peers *r, const void *bytes, size_t n, size_t only, pnb__buf *out,
@@ -213,9 +216,18 @@ static pnb_status tell(pnb_peers *r, const void *bytes, size_t n, size_t only, p
         if (p == r->rank)
             continue;
         send_to(r, p, bytes, (size_t)mine);
+        if (lengths[p] > MOST_TOLD) {
+            status = pnb__fail(err, PNB_LIMIT,
+                               "rank %zu has %llu bytes to tell, at most %llu are "
+                               "taken",
+                               p, (unsigned long long)lengths[p], (unsigned long long)MOST_TOLD);
+            break;
+        }
         out[p].data = pnb__alloc_zero((size_t)lengths[p] + 1, 1);
-        if (out[p].data == NULL)
+        if (out[p].data == NULL) {
             status = pnb__fail_nomem(err, (size_t)lengths[p]);
+            break;
+        }
         out[p].size = out[p].capacity = (size_t)lengths[p];
         take_from(r, p, out[p].data, (size_t)lengths[p]);
     }

@@ -273,24 +273,54 @@ static void close_tcp(void *self, bool is_sound)
     pnb__free(t);
 }
 
-pnb_status pnb__tcp_open(pnb__wire *out, const pnb_launch *l, double timeout_s, pnb_error *err)
+/* Without sockets yet. */
+static pnb_status create(tcp **out, size_t rank, size_t n_ranks, pnb_error *err)
 {
-    tcp *t = pnb__alloc_zero(1, sizeof *t);
+    tcp *t = *out = pnb__alloc_zero(1, sizeof *t);
     if (t == NULL)
         return pnb__fail_nomem(err, sizeof *t);
     pnb_status status;
-    PNB_TRY(PNB_ALLOC(t->sockets, l->n_ranks, err));
-    for (size_t p = 0; p < l->n_ranks; p++)
+    PNB_TRY(PNB_ALLOC(t->sockets, n_ranks, err));
+    for (size_t p = 0; p < n_ranks; p++)
         t->sockets[p] = -1;
-    t->rank = l->rank;
-    t->n_ranks = l->n_ranks;
-    PNB_TRY(PNB_ALLOC_ZERO(t->polled, l->n_ranks, err));
-    PNB_TRY(PNB_ALLOC_ZERO(t->came, l->n_ranks, err));
-    PNB_TRY(PNB_ALLOC_ZERO(t->is_deaf, l->n_ranks, err));
-    PNB_TRY(pnb__tcp_meet(t->sockets, l, timeout_s, err));
-    *out = (pnb__wire){.self = t, .trade = trade, .tell = tell, .close = close_tcp};
+    t->rank = rank;
+    t->n_ranks = n_ranks;
+    PNB_TRY(PNB_ALLOC_ZERO(t->polled, n_ranks, err));
+    PNB_TRY(PNB_ALLOC_ZERO(t->came, n_ranks, err));
+    status = PNB_ALLOC_ZERO(t->is_deaf, n_ranks, err);
 done:
     if (status != PNB_OK)
         close_tcp(t, true);
+    return status;
+}
+
+static pnb__wire wire_of(tcp *t)
+{
+    return (pnb__wire){.self = t, .trade = trade, .tell = tell, .close = close_tcp};
+}
+
+pnb_status pnb__tcp_tie(pnb__wire *out, size_t rank, size_t n_ranks, const int *sockets,
+                        pnb_error *err)
+{
+    tcp *t = NULL;
+    pnb_status status = create(&t, rank, n_ranks, err);
+    if (status != PNB_OK)
+        return status;
+    memcpy(t->sockets, sockets, n_ranks * sizeof *sockets);
+    *out = wire_of(t);
+    return PNB_OK;
+}
+
+pnb_status pnb__tcp_open(pnb__wire *out, const pnb_launch *l, double timeout_s, pnb_error *err)
+{
+    tcp *t = NULL;
+    pnb_status status = create(&t, l->rank, l->n_ranks, err);
+    if (status != PNB_OK)
+        return status;
+    status = pnb__tcp_meet(t->sockets, l, timeout_s, err);
+    if (status != PNB_OK)
+        close_tcp(t, true);
+    else
+        *out = wire_of(t);
     return status;
 }

@@ -165,6 +165,59 @@ static void test_compare(void **state)
     over_ranks(compare_texts, 3);
 }
 
+#ifdef PNB_FAULTS
+/* The k-th allocation of rank 1 fails, whatever is done together: it says so, and rank 0 hears
+ * whose failure it is. Rank 1 tells by its exit status whether there was one. */
+static long failing;
+
+static pnb_status do_all(pnb_peers *r, pnb_error *e)
+{
+    pnb__buf told[2] = {{.data = NULL}, {.data = NULL}}, shared = {.data = NULL};
+    float numbers[5] = {1, 2, 3, 4, 5};
+    pnb_status status = pnb__peers_tell_all(r, "some bytes", 10, told, e);
+    if (status == PNB_OK)
+        status = pnb__peers_sum(r, numbers, 5, false, NULL, e);
+    if (status == PNB_OK)
+        status = pnb__peers_share(r, &shared, e);
+    if (status == PNB_OK)
+        status = pnb__peers_compare(r, "option", "a: 1\n", e);
+    pnb__buf_reset(&told[0]);
+    pnb__buf_reset(&told[1]);
+    pnb__buf_reset(&shared);
+    return status;
+}
+
+static int run_out(pnb_peers *r)
+{
+    size_t rank = pnb_peers_rank(r), n_ranks = pnb_peers_count(r);
+    pnb_error e = PNB_ERROR_INIT;
+    if (rank == 1)
+        pnb__alloc_fail_after(failing);
+    pnb_status status = do_all(r, &e);
+    pnb__alloc_fail_after(-1);
+    if (status == PNB_OK) /* the other may have failed behind the last trade */
+        status = pnb_peers_agree(r, PNB_OK, &e);
+    if (status == PNB_OK)
+        return 0;
+    pnb_peers_fail(r, status, &e);
+    CHECK(status == PNB_NOMEM && strncmp(e.text, "rank 1: ", 8) == 0);
+    return 40;
+}
+
+static void test_memory(void **state)
+{
+    int how[2] = {40, 40}, n_failed = 0;
+    (void)state;
+    for (failing = 0; failing < 40 && how[1] != 0; failing++) {
+        play_together(2, 20, run_out, how);
+        assert_true(how[0] == how[1] && (how[0] == 0 || how[0] == 40));
+        n_failed += how[1] == 40;
+    }
+    assert_int_equal(how[1], 0);
+    assert_true(n_failed >= 6);
+}
+#endif
+
 /* One process: nothing moves. */
 static void test_alone(void **state)
 {
@@ -188,6 +241,9 @@ int main(void)
         cmocka_unit_test(test_gather), cmocka_unit_test(test_sum), cmocka_unit_test(test_culprit),
         cmocka_unit_test(test_tell),   cmocka_unit_test(test_any), cmocka_unit_test(test_compare),
         cmocka_unit_test(test_alone),
+#ifdef PNB_FAULTS
+        cmocka_unit_test(test_memory),
+#endif
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

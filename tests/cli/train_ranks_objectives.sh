@@ -1,0 +1,25 @@
+#!/bin/bash
+# Every objective of train by three processes: the bits of one; batch norms, which need the whole batch
+# in one pass, are refused once.
+source "$(dirname "$0")/common/lib.sh"
+source "$(dirname "$0")/common/ranks.sh"
+make_small
+same_bits() { # NAME ARGS...: one process and three
+    want 0 "${@:2}" --name "$1.1"
+    want_ranks 0 3 "${@:2}" --name "$1.3"
+    check "$1: the same bits" cmp -s "logs/$1".{1,3}/checkpoints/latest/model.safetensors
+}
+common=(train --train-data shapes/train --batch-size 4 --global-batch 12 --logs logs --workers 0
+    --threads 1 --max-steps 2 --seed 3 -q)
+for objective in clip siglip; do
+    same_bits $objective "${common[@]}" --objective $objective --model tiny --override "$small_config" \
+        --tokenizer tok.json
+done
+same_bits mixed "${common[@]}" --objective pcmepp --mix-share 0.5 --pcmepp-pseudo-weight 0.2
+narrow='{"embed_dim": 16, "vision_cfg": {"base": 4, "frozen_norm": true}, "text_cfg": {"word_dim": 8}}'
+for objective in pcme vse vsepp pvse; do
+    same_bits $objective "${common[@]}" --objective $objective --override "$narrow"
+done
+want_ranks 1 2 "${common[@]}" --objective pcme --name norms
+one_error "batch norms of a pcme model need the whole batch in one pass"
+finish
