@@ -64,7 +64,7 @@ def model_step(compute_s, n_weights, n_rows, dim, ranks, gbit, latency_s, local_
     share = (ranks - 1) / ranks
     gradients = 2 * share * 8 * n_weights / rate
     rows = 2 * 2 * 4 * dim * local_batch * (ranks - 1) / rate
-    trades = 6 * latency_s * (ranks - 1) + 2 * max(n_weights * 4 / (16 << 20), 1) * latency_s * (
+    trades = 6 * latency_s * (ranks - 1) + 2 * max(n_weights * 8 / (32 << 20), 1) * latency_s * (
         ranks - 1)
     hidden = compute_s / 3  # the backward pass of the last micro-batch hides so much
     return compute_s + rows + trades + max(gradients - hidden, 0)

@@ -17,7 +17,7 @@
 #include "peers/peers.h"
 #include "train/ranks/exchange.h"
 
-enum { BUCKET_NUMBERS = 2 << 20, CHUNK = 1 << 20, GRAIN = 1 << 14 };
+enum { BUCKET_NUMBERS = 4 << 20, CHUNK = 1 << 20, GRAIN = 1 << 14 };
 
 /* One gradient. */
 typedef struct slot {
