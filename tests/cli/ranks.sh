@@ -112,6 +112,17 @@ want_ranks 1 2 "${common[@]}" --images nowhere -b 2 -o x.safetensors
 one_error "rank 0: nowhere: no such file"
 check "nothing is written" test ! -e x.safetensors -a ! -e y.safetensors
 
+# an adapter that draws by the number of a row: what is left out before it counts
+want 0 "${common[@]}" --images shapes/train -o i.safetensors -q
+want 0 "${common[@]}" --texts shapes/train/captions.jsonl --raw -o raw.safetensors -q
+want 0 adapt train --method probvlm --images i.safetensors --texts raw.safetensors \
+    --truth shapes/truth/train.pairs --hidden 16 --batch-size 8 --steps 4 --threads 1 --out probvlm -q
+want 0 adapt attach model probvlm --out adapted
+adapted=(embed -m adapted --threads 1 --images pictures -b 2)
+want 3 "${adapted[@]}" -o drawn.safetensors
+want_ranks 3 3 "${adapted[@]}" -o drawn3.safetensors
+check "draws are those of one process" same_set drawn drawn3 safetensors
+
 # figures of retrieval, both where one pass serves both ways and where it does not
 want 0 "${common[@]}" --images shapes/train -o i.safetensors -q
 want 0 "${common[@]}" --texts shapes/train/captions.jsonl -o t.safetensors -q

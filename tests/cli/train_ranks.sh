@@ -26,6 +26,15 @@ done
 want_ranks 0 2 "${common[@]}" "${few[@]}" --name local --local-loss --rank-timeout 100
 check "--local-loss is accepted" near_runs logs/one logs/local 1e-6 1e-5
 
+# validation is shared out, and its figures are those of one
+val() { grep '"val"' "logs/$1/results.jsonl" | sed 's/"[a-z_]*seconds[a-z_]*": [^,}]*//g'; }
+want 0 "${common[@]}" --max-steps 2 --val-data shapes/val --name val1
+for n in 2 7; do
+    want_ranks 0 $n "${common[@]}" --max-steps 2 --val-data shapes/val --name val$n
+    check "$n ranks validate as one" diff <(val val1) <(val val$n)
+done
+check "there are figures of it" test "$(val val1 | wc -l)" -ge 1
+
 # LoRA: gradients of factors, too
 lora=("${common[@]/tiny/logs/one/checkpoints/latest}" --lora-rank 2 "${few[@]}")
 lora=("${lora[@]/--override/--seed}") && lora=("${lora[@]/#\{*/3}") # its sizes are the model's

@@ -5,7 +5,8 @@
  * pairs, the last incomplete one too, as in open_clip. The masked terms are taken over the first
  * `drop_ratio` of the set with masks that are the same each time; they stand beside the total and
  * are no part of it, so that it does not depend on masks. Retrieval is exact, by the csd
- * similarity. What bins of uncertainty say of its success is unc_bins.c. */
+ * similarity. Several processes encode a part of the set each and compute alike from all rows. What
+ * bins of uncertainty say of its success is unc_bins.c. */
 #include <math.h>
 #include <string.h>
 
@@ -155,16 +156,45 @@ static pnb_status encode_masked(pnb__contrastive *c, const padded_batch *p, val_
     return pnb_model_encode_text(c->model, p->masked_ids, p->size, p->length, &text, err);
 }
 
-/* The first `n` pairs through `encode`, batch by batch. */
-/* From the first pair on, whatever was read before: validations are alike. */
+/* First pair of a process's batches: as in a step they are dealt in runs. */
+static size_t first_pair(const pnb__contrastive *c, size_t rank, size_t batch, size_t n)
+{
+    size_t n_batches = (n + batch - 1) / batch;
+    return PNB_MIN(rank * n_batches / c->exchange->n_ranks * batch, n);
+}
+
+/* Rows of sides first and first + 1 of n pairs, of all processes on each: bits of one process,
+ * since a batch is the same whoever encodes it. */
+static pnb_status gather_sides(const pnb__contrastive *c, const val_set *v, int first, size_t batch,
+                               size_t n, pnb_error *err)
+{
+    const pnb__exchange *x = c->exchange;
+    size_t *from = NULL;
+    pnb_status status = PNB_ALLOC(from, x->n_ranks + 1, err);
+    for (size_t p = 0; status == PNB_OK && p <= x->n_ranks; p++)
+        from[p] = first_pair(c, p, batch, n) * v->dim;
+    for (int s = first; s < first + 2 && status == PNB_OK; s++) {
+        status = x->gather(x->self, v->mean[s], from, err);
+        if (status == PNB_OK)
+            status = x->gather(x->self, v->log_var[s], from, err);
+    }
+    pnb__free(from);
+    return status;
+}
+
+/* The first `n` pairs through `encode`, batch by batch, those of this process. From the first pair
+ * on, whatever was read before: validations are alike. */
 static pnb_status encode_pairs(pnb__contrastive *c, padded_batch *p, val_set *v, size_t n,
                                pnb_status (*encode)(pnb__contrastive *, const padded_batch *,
                                                     val_set *, size_t, pnb_error *),
                                pnb_error *err)
 {
     const pnb_batch *b = NULL;
-    pnb_status status = pnb_loader_set_position(c->val_loader, (pnb_loader_position){0, 0}, err);
-    for (size_t at = 0; status == PNB_OK && at < n; at += b->n) {
+    size_t begin = first_pair(c, c->exchange->rank, p->size, n);
+    size_t end = first_pair(c, c->exchange->rank + 1, p->size, n);
+    const pnb_loader_position first = {0, begin / p->size};
+    pnb_status status = begin < end ? pnb_loader_set_position(c->val_loader, first, err) : PNB_OK;
+    for (size_t at = begin; status == PNB_OK && at < end; at += b->n) {
         status = pnb_loader_next(c->val_loader, &b, err);
         if (status == PNB_OK && (b == NULL || b->n == 0))
             status = pnb__fail(err, PNB_FORMAT, "the validation set ended at %zu of %zu", at, n);
@@ -183,8 +213,12 @@ static pnb_status encode_all(pnb__contrastive *c, size_t batch, val_set *v, pnb_
     pnb_status status = make_padded(&p, c, batch, err);
     if (status == PNB_OK)
         status = encode_pairs(c, &p, v, v->n, encode_batch, err);
+    if (status == PNB_OK)
+        status = gather_sides(c, v, IMAGE, batch, v->n, err);
     if (status == PNB_OK && v->n_masked > 0)
         status = encode_pairs(c, &p, v, v->n_masked, encode_masked, err);
+    if (status == PNB_OK && v->n_masked > 0)
+        status = gather_sides(c, v, MASKED_IMAGE, batch, v->n_masked, err);
     free_padded(&p);
     return status;
 }
