@@ -92,7 +92,8 @@ static bool file_contains(const char *path, const char *part)
 /* AUTO stays for JSON: its reader tells by the keys. */
 static pnb_truth_format detect_file(const char *path)
 {
-    if (pnb__is_shard_name(path) || strstr(path, "::") != NULL || strchr(path, '{') != NULL)
+    if (pnb__is_shard_name(path) || pnb__is_table_name(path) || strstr(path, "::") != NULL ||
+        strchr(path, '{') != NULL)
         return PNB_TRUTH_DATASET;
     if (pnb__ends_with(path, ".json"))
         return PNB_TRUTH_AUTO;

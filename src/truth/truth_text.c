@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "data/sources/dataset_internal.h"
 #include "io/json/json.h"
 #include "io/tables/csv.h"
 #include "penumbra/dataset.h"
@@ -277,7 +278,7 @@ pnb_status pnb__read_truth_dataset(pnb__ground_truth *c, const pnb__truth_source
     pnb_status status = pnb_dataset_open(&set, s->path, NULL, err);
     for (size_t i = 0; status == PNB_OK && i < pnb_dataset_size(set); i++) {
         pnb_sample sample = {0};
-        status = pnb_dataset_get(set, i, &sample, err);
+        status = pnb__dataset_record(set, i, &sample, err);
         if (status == PNB_OK)
             status = add_sample(c, &sample, err);
         pnb_sample_reset(&sample);

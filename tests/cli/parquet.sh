@@ -26,6 +26,10 @@ want 0 embed -m model --texts all.parquet -o t.safetensors -q
 check "captions know their pictures" grep -q '"id": "0000000#0", "text": "a picture called 0000000", "image": "0000000"' t.ids.jsonl
 want 0 embed -m model --texts urls.parquet -o u.safetensors -q
 check "metadata alone have captions" cmp -s t.ids.jsonl u.ids.jsonl
+for truth in all.parquet urls.parquet; do
+    want 0 eval retrieval --images p.safetensors --texts t.safetensors --truth $truth --bootstrap 0 --json
+    check "$truth: every row has a match" test "$(grep -c 'left out' err)" -eq 0
+done
 want 1 embed -m model --images urls.parquet -o x.safetensors -q
 says "no picture in this row"
 want 0 filter --images p.safetensors --texts t.safetensors --data urls.parquet --uids u.npy --top 0.5
