@@ -424,7 +424,14 @@ pnb_status pnb__embed_journal_join(pnb__embed_journal *j, const char *out_path, 
 {
     *j = (pnb__embed_journal){.lock_fd = -1, .writer = writer};
     j->dir = pnb__format("%s.journal", out_path);
-    return j->dir != NULL ? PNB_OK : pnb__fail_nomem(err, strlen(out_path));
+    if (j->dir == NULL)
+        return pnb__fail_nomem(err, strlen(out_path));
+    if (writer > 0 && !pnb__path_is_dir(j->dir))
+        return pnb__fail(err, PNB_NOT_FOUND,
+                         "%s, which rank 0 has made, is not there: all processes must see that "
+                         "folder under its name",
+                         j->dir);
+    return PNB_OK;
 }
 
 pnb_status pnb__embed_journal_collect(pnb__embed_journal *j, const pnb__embed_job_key *key,

@@ -53,7 +53,8 @@ typedef struct pnb__embed_job_key {
  * Errors  BUSY (another process holds it), IO, NOMEM */
 pnb_status pnb__embed_journal_open(pnb__embed_journal *j, const char *out_path,
                                    const pnb__embed_job_key *key, pnb_error *err);
-/* The same journal as another writer, from 1 on: of a folder that writer 0 has opened. NOMEM */
+/* The same journal as another writer, from 1 on: of a folder that writer 0 has opened.
+ * Errors  NOT_FOUND (this process does not see it), NOMEM */
 pnb_status pnb__embed_journal_join(pnb__embed_journal *j, const char *out_path, size_t writer,
                                    pnb_error *err);
 /* Takes up what the other writers, up to n_writers, have finished since; for writer 0. */

@@ -112,6 +112,10 @@ static void what_others_finish_is_collected(void **state)
     const pnb__embed_job_key key = key_of(false);
     pnb__embed_journal a, b;
     changed = N;
+    pnb_error err = PNB_ERROR_INIT;
+    assert_int_equal(pnb__embed_journal_join(&b, "/nowhere/o", 1, &err), PNB_NOT_FOUND);
+    assert_non_null(strstr(err.text, "/nowhere/o.journal, which rank 0 has made"));
+    pnb__embed_journal_close(&b, false);
     assert_int_equal(pnb__embed_journal_open(&a, out, &key, NULL), PNB_OK);
     assert_int_equal(pnb__embed_journal_join(&b, out, 1, NULL), PNB_OK);
     add(&b, 0, 4);
