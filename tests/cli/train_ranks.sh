@@ -27,7 +27,7 @@ want_ranks 0 2 "${common[@]}" "${few[@]}" --name local --local-loss --rank-timeo
 check "--local-loss is accepted" near_runs logs/one logs/local 1e-6 1e-5
 
 # validation is shared out, and its figures are those of one
-val() { grep '"val"' "logs/$1/results.jsonl" | sed 's/"[a-z_]*seconds[a-z_]*": [^,}]*//g'; }
+val() { grep '"eval"' "logs/$1/results.jsonl" | sed 's/"[a-z_]*seconds[a-z_]*": [^,}]*//g'; }
 want 0 "${common[@]}" --max-steps 2 --val-data shapes/val --name val1
 for n in 2 7; do
     want_ranks 0 $n "${common[@]}" --max-steps 2 --val-data shapes/val --name val$n

@@ -88,9 +88,9 @@ static void columns_of_all_kinds_are_fields(void **state)
 static void folders_of_tables(void **state)
 {
     (void)state;
+    put_text(scratch, "f/2.parquet", "PAR1 and no more of it");
     put_table("fetched", "f/0.parquet");
     put_table("none-1-0", "f/1.parquet");
-    put_text(scratch, "f/2.parquet", "PAR1 and no more of it");
     pnb_dataset *ds = open_ok("f", NULL);
     assert_int_equal(pnb_dataset_size(ds), 3 + 19);
     assert_int_equal(pnb_dataset_n_damaged(ds), 1);
