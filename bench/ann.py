@@ -80,7 +80,7 @@ def faiss_rows(report, kinds):
     rows = []
     for kind in kinds:
         r, best, seconds = measure(peer_program(), kind)
-        report.say("%s, FAISS %s: built in %s s, %.0f bytes a vector; recall among rows %.4f at building; "
+        report.say("%s, FAISS %s: built in %s s, %.0f bytes a vector; recall %.4f of rows held out at building; "
                    "effort %d (ours), %d (FAISS)" % (kind, r["faiss"], seconds, r["bytes_a_row"],
                                                      r["recall_of_rows"], r["effort"], r["faiss_effort"]))
         if kind == "hnsw":

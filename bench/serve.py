@@ -135,7 +135,8 @@ def measure_encode(report):
     n_batches, n_rows = server.metric("batch_size_count") - n_before, server.metric("batch_size_sum") - sum_before
     batch = max(1, round(n_rows / n_batches))
     rate = len(taken) / whole
-    alone, _ = run_clients(server, bodies, 1, SECONDS / 2)
+    run_clients(server, bodies, 1, 3)
+    alone, _ = run_clients(server, bodies, 1, SECONDS)
     server.end()
     encode, _ = encode_rate(model, batch)
     _, one = encode_rate(model, 1)

@@ -39,7 +39,7 @@ static void few_rows(void **state)
     m->rows.n = 3;
     for (pnb_index_kind kind = PNB_INDEX_HNSW; kind <= PNB_INDEX_IVF; kind++) {
         const pnb_index_about about = describe(m, kind, 0.99);
-        assert_true(about.recall >= 0.99 && about.n_sample == 3);
+        assert_true(about.recall >= 1 && about.n_sample == 0); /* each is looked at */
     }
     free(m);
 }

@@ -340,7 +340,7 @@ static pnb_status report_recall(const search_work *w, const pnb_search_opts *opt
     }
     if (about.n_sample > 0) {
         pnb__result_int(r, "effort", "rows kept by a walk, or cells", (int64_t)about.effort);
-        pnb__result_real(r, "recall_of_rows", "recall at 10 among its rows, at building",
+        pnb__result_real(r, "recall_of_rows", "recall at 10 of rows held out, at building",
                          about.recall, 4);
     }
     pnb__result_real(r, "recall",

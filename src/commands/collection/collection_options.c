@@ -202,7 +202,7 @@ static const pnb__command cmd_build = {
     .about =
         "A file is built beside each shard that has none yet. Shards do not change, so it stays "
         "right; rows that are added later are searched exactly until this is run again. Recall "
-        "is measured among rows of a shard and their neighbours and the least of all is told; "
+        "is measured on rows of a shard that are held out meanwhile, the least of all is told; "
         "queries of the other modality may find less.",
     .examples = "penumbra collection build photos --approx hnsw --recall 0.99",
     PNB__RUNS(build_options, pnb__collection_build_opts, pnb__collection_build)};

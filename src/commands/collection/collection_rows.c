@@ -229,8 +229,8 @@ pnb_status pnb__collection_build(pnb__app *app, void *args, pnb__result *r)
     pnb__result_text(r, "collection", "collection", o->path);
     pnb__result_int(r, "n_shards", "shards", (int64_t)built.n_shards);
     pnb__result_int(r, "n_built", "indexes built", (int64_t)built.n_built);
-    pnb__result_real(r, "recall", "least recall at 10, among rows of a shard", built.least_recall,
-                     4);
+    pnb__result_real(r, "recall", "least recall at 10 of rows that were held out",
+                     built.least_recall, 4);
     pnb__result_real(r, "bytes", "bytes", built.bytes, 0);
     if (built.least_recall < o->recall)
         pnb__warn(app, "the recall of %g that is wanted was not reached", o->recall);

@@ -19,8 +19,11 @@ static void tell(pnb__app *app, const char *path, const pnb_index *index, double
 {
     pnb_index_about about;
     pnb_index_describe(index, &about);
-    pnb__say(app, "%s: recall at 10 of %zu points among its rows: %.4f; %.1f MB", path,
-             about.n_sample, about.recall, 1e-6 * about.bytes);
+    if (about.n_sample == 0)
+        pnb__say(app, "%s: of so few rows each is looked at; %.1f MB", path, 1e-6 * about.bytes);
+    else
+        pnb__say(app, "%s: recall at 10 of %zu rows that were held out: %.4f; %.1f MB", path,
+                 about.n_sample, about.recall, 1e-6 * about.bytes);
     if (about.recall < wanted)
         pnb__warn(app, "%s: its recall of %.4f is below the %.4f that are wanted", path,
                   about.recall, wanted);

@@ -30,9 +30,9 @@ void pnb__ann_free(void *self);
 
 /* ---- ann_tune.c ---- */
 
-/* Finds the least effort with which opts.recall is reached on a sample of the rows.
- * Errors  those of an exact search, NOMEM */
-pnb_status pnb__ann_tune(pnb__ann *ann, const pnb_ctx *ctx, pnb_error *err);
+/* Finds the least effort with which opts.recall is reached on the last rows of the gallery, 1 or
+ * more, which are not in the index yet.  Errors  those of an exact search, NOMEM */
+pnb_status pnb__ann_tune(pnb__ann *ann, const pnb_ctx *ctx, size_t n_held, pnb_error *err);
 
 /* ---- ann_file.c ---- */
 

@@ -13,7 +13,7 @@
 #include "index/product_form.h"
 #include "index/rescore.h"
 
-enum { N_LINKS = 32, BREADTH = 200, PASS_QUERIES = 64, FEW_ROWS = 2000 };
+enum { N_LINKS = 32, BREADTH = 200, PASS_QUERIES = 64, FEW_ROWS = 2000, HELD_ROWS = 256 };
 
 pnb_status pnb__ann_fail(const char *doing, const pnb__faiss_error *why, pnb_error *err)
 {
@@ -101,24 +101,41 @@ static size_t count_cells(size_t n)
     return PNB_MAX(PNB_MIN(wanted, n / 39), (size_t)1);
 }
 
-static pnb_status build(pnb__ann *ann, const pnb_ctx *ctx, pnb_error *err)
+/* Of all rows but those that are held out. */
+static pnb_status build(pnb__ann *ann, const pnb_ctx *ctx, const float *x, size_t n, pnb_error *err)
 {
     pnb__faiss_error why;
-    pnb__faiss_rows rows = {.n = ann->gallery.n,
-                            .width = ann->width,
-                            .n_threads = ctx != NULL ? ctx->n_threads : 1,
-                            .step = ann->opts.watch.step,
-                            .user = ann->opts.watch.user};
-    float *x = NULL;
-    pnb_status status = make_rows(ann, ctx, &x, err);
-    if (status != PNB_OK)
-        return status;
-    rows.x = x;
+    const pnb__faiss_rows rows = {.x = x,
+                                  .n = n,
+                                  .width = ann->width,
+                                  .n_threads = ctx != NULL ? ctx->n_threads : 1,
+                                  .step = ann->opts.watch.step,
+                                  .user = ann->opts.watch.user};
     bool ok = strcmp(ann->kind, "hnsw") == 0
                   ? pnb__faiss_hnsw(&ann->faiss, &rows, N_LINKS, BREADTH, &why)
                   : pnb__faiss_ivf(&ann->faiss, &rows, count_cells(rows.n), &why);
-    pnb__free(x);
     return ok ? PNB_OK : pnb__ann_fail("building an index", &why, err);
+}
+
+/* The last rows wait until it is known how far to look; of few rows each is looked at anyway. */
+static pnb_status build_and_tune(pnb__ann *ann, const pnb_ctx *ctx, pnb_error *err)
+{
+    size_t n_held = ann->gallery.n > FEW_ROWS ? HELD_ROWS : 0, n = ann->gallery.n - n_held;
+    pnb__faiss_error why;
+    float *x = NULL;
+    pnb_status status;
+    PNB_TRY(make_rows(ann, ctx, &x, err));
+    PNB_TRY(build(ann, ctx, x, n, err));
+    ann->recall = 1;
+    ann->effort = 1;
+    if (n_held == 0)
+        goto done;
+    PNB_TRY(pnb__ann_tune(ann, ctx, n_held, err));
+    if (!pnb__faiss_add(ann->faiss, x + n * ann->width, n_held, &why))
+        status = pnb__ann_fail("building an index", &why, err);
+done:
+    pnb__free(x);
+    return status;
 }
 
 void pnb__ann_free(void *self)
@@ -146,9 +163,8 @@ static pnb_status create(const char *kind, void **self, const pnb_ctx *ctx,
     pnb__ann *ann = NULL;
     pnb_status status;
     PNB_TRY(begin(&ann, kind, gallery, opts, err));
-    PNB_TRY(build(ann, ctx, err));
+    PNB_TRY(build_and_tune(ann, ctx, err));
     ann->opts.watch = (pnb_watch){0};
-    PNB_TRY(pnb__ann_tune(ann, ctx, err));
     *self = ann;
     ann = NULL;
 done:
