@@ -123,7 +123,7 @@ pnb_status pnb__embeddings_create_bare(pnb_embeddings **out, pnb_family family, 
 pnb_status pnb__embedding_alloc(pnb_embeddings *e, int which, pnb_error *err)
 {
     size_t bytes = pnb__embedding_count(e, which) * sizeof(float);
-    float *values = pnb__alloc_aligned(bytes);
+    float *values = pnb__alloc_large(bytes); /* a search reads all of it, again and again */
     if (values == NULL)
         return pnb__fail_nomem(err, bytes);
     memset(values, 0, bytes);
