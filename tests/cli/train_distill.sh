@@ -51,6 +51,10 @@ want 0 "${train[@]}" "${teacher[@]}" --name kept --override "$narrow" --epochs 2
 want 0 "${train[@]}" "${teacher[@]}" --name again --override "$narrow" --epochs 2 --resume l/kept/checkpoints/epoch_1 -q
 check "resumed: the same bits" cmp l/kept/checkpoints/epoch_2/model.safetensors l/again/checkpoints/epoch_2/model.safetensors
 
+source "$(dirname "$0")/common/ranks.sh"
+want_ranks 1 2 "${train[@]}" "${teacher[@]}" --name no --override "$narrow" --max-steps 1 -q
+says "distillation runs in one process"
+
 # refused by name
 want 1 "${train[@]}" "${teacher[@]}" --name no --override "$narrow" --distill-loss kl --max-steps 1
 says "Gaussians of the model's width"

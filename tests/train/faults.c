@@ -2,6 +2,7 @@
  * written. Needs a build with PNB_FAULTS. */
 #include "tests/train/fixture.h"
 
+#include "penumbra/embeddings.h"
 #include "penumbra/loss.h"
 #include "train/optim/optim.h"
 
@@ -64,18 +65,13 @@ static void test_optim_create(void **state)
 }
 
 /* A run of one step has thousands of allocations: every 1/POINTS of them fails once. */
-static void test_train(void **state)
+static void fail_each(const fixture *f, pnb_train_opts o, const char *stem)
 {
-    const fixture *f = *state;
     enum { POINTS = 80 };
-    pnb_train_opts o = fixture_opts(f, "count");
     pnb_train_result r;
-    o.max_steps = 1;
-    o.workers = 0;
-    o.val_data = f->val;
-    o.loss.weight[PNB_LOSS_INCLUSION] = 0;
-    o.loss.weight[PNB_LOSS_PCMEPP_PSEUDO] = 0.1;
-    o.mix_share = 0.5;
+    char counted[32];
+    snprintf(counted, sizeof counted, "%s-count", stem);
+    o.name = counted;
     long before = pnb__alloc_count();
     ASSERT_OK(pnb_train(f->ctx, &o, &r, &err));
     long total = pnb__alloc_count() - before;
@@ -83,7 +79,7 @@ static void test_train(void **state)
     for (long point = 0; point < POINTS; point++) {
         pnb_error err = PNB_ERROR_INIT;
         char name[32];
-        snprintf(name, sizeof name, "fault%ld", point);
+        snprintf(name, sizeof name, "%s%ld", stem, point);
         o.name = name;
         pnb__alloc_fail_after(total * point / POINTS);
         pnb_status status = pnb_train(f->ctx, &o, &r, &err);
@@ -103,6 +99,88 @@ static void test_train(void **state)
     assert_true(n_failed > POINTS / 2);
 }
 
+static void test_train(void **state)
+{
+    const fixture *f = *state;
+    pnb_train_opts o = fixture_opts(f, NULL);
+    o.max_steps = 1;
+    o.workers = 0;
+    o.val_data = f->val;
+    o.loss.weight[PNB_LOSS_INCLUSION] = 0;
+    o.loss.weight[PNB_LOSS_PCMEPP_PSEUDO] = 0.1;
+    o.mix_share = 0.5;
+    fail_each(f, o, "fault");
+}
+
+/* Factors of a trained model, and the model that is made of both. */
+static void test_adapted(void **state)
+{
+    const fixture *f = *state;
+    pnb_train_opts o = fixture_opts(f, "base");
+    pnb_train_result base, r;
+    o.max_steps = 1;
+    o.workers = 0;
+    ASSERT_OK(pnb_train(f->ctx, &o, &base, &err));
+    o.model = base.checkpoint_dir;
+    o.lora_rank = 2;
+    fail_each(f, o, "lora");
+    o.name = "adapter";
+    ASSERT_OK(pnb_train(f->ctx, &o, &r, &err));
+    pnb_status status = PNB_NOMEM;
+    for (long n = 0; status != PNB_OK; n++) {
+        pnb_error err = PNB_ERROR_INIT;
+        pnb_model *merged = NULL;
+        pnb__alloc_fail_after(n);
+        status = pnb_model_merge_lora(&merged, f->ctx, base.checkpoint_dir, r.checkpoint_dir, &err);
+        pnb__alloc_fail_after(-1);
+        assert_true((status == PNB_OK) == (merged != NULL) && (merged != NULL || err.text[0] != 0));
+        pnb_model_free(merged);
+        assert_true(n < 100000);
+    }
+}
+
+/* A teacher whose rows are found, and captions that fit nothing: the captions themselves. */
+static void test_taught(void **state)
+{
+    const fixture *f = *state;
+    pnb_train_opts o = fixture_opts(f, NULL);
+    pnb_embeddings *sets[2] = {NULL, NULL};
+    pnb_dataset *data = NULL;
+    char *paths[2];
+    ASSERT_OK(pnb_dataset_open(&data, f->train, NULL, &err));
+    size_t n = pnb_dataset_size(data);
+    ASSERT_OK(pnb_embeddings_create(&sets[0], PNB_POINT, n, 4, &err));
+    ASSERT_OK(pnb_embeddings_create(&sets[1], PNB_POINT, n, 4, &err));
+    for (size_t i = 0; i < n; i++) {
+        pnb_sample s = {0};
+        ASSERT_OK(pnb_dataset_get(data, i, &s, &err));
+        const char *slash = strrchr(s.key, '/'), *id = slash != NULL ? slash + 1 : s.key;
+        ASSERT_OK(pnb_embeddings_set_id(sets[0], i, id, &err));
+        ASSERT_OK(pnb_embeddings_set_id(sets[1], i, id, &err));
+        pnb_sample_reset(&s);
+    }
+    for (int s = 0; s < 2; s++) {
+        sets[s]->mean[0] = 1;
+        paths[s] = pnb__path_join(f->dir, s == 0 ? "i.safetensors" : "t.safetensors");
+        ASSERT_OK(pnb_embeddings_save(sets[s], paths[s], &err));
+        pnb_embeddings_free(sets[s]);
+    }
+    o.max_steps = 1;
+    o.workers = 0;
+    o.distill_images = paths[0];
+    o.distill_texts = paths[1];
+    o.loss.weight[PNB_LOSS_DISTILL] = 1;
+    o.dataset.negatives_key = "captions";
+    o.n_negatives = 1;
+    o.batch_size = 4;
+    o.accum_freq = 2;
+    o.grad_cache_bf16 = true;
+    fail_each(f, o, "taught");
+    pnb_dataset_free(data);
+    pnb__free(paths[0]);
+    pnb__free(paths[1]);
+}
+
 #else
 
 static void test_needs_faults(void **state)
@@ -117,9 +195,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
 #ifdef PNB_FAULTS
-        cmocka_unit_test(test_loss_compute),
-        cmocka_unit_test(test_optim_create),
-        cmocka_unit_test(test_train),
+        cmocka_unit_test(test_loss_compute), cmocka_unit_test(test_optim_create),
+        cmocka_unit_test(test_train),        cmocka_unit_test(test_adapted),
+        cmocka_unit_test(test_taught),
 #else
         cmocka_unit_test(test_needs_faults),
 #endif

@@ -137,7 +137,8 @@ pnb_status pnb__teacher_open(pnb__contrastive *c, pnb_error *err);
 void pnb__teacher_free(pnb__teacher *t);
 size_t pnb__teacher_dim(const pnb__teacher *t);
 double pnb__teacher_scale(const pnb__teacher *t); /* of its logits */
-/* Row of a sample's picture (side 0), of the caption of number `pick` (side 1). */
+/* Row of a sample's picture (side 0), of the caption of number `pick` (side 1); -1: the data have
+ * changed since it was opened. */
 int32_t pnb__teacher_row(const pnb__teacher *t, int side, int64_t sample, int32_t pick);
 /* Its numbers, (D'); log_var of Gaussians only. */
 const float *pnb__teacher_part(const pnb__teacher *t, int side, bool log_var, int32_t row);

@@ -81,16 +81,25 @@ static const float *take_pictures(pnb__step_graphs *s, size_t micro, const float
 }
 
 /* What else of a batch part 3 or the teacher needs, when the loader's own is gone. */
-static void take_rest(pnb__step_graphs *s, size_t micro, const pnb_batch *batch)
+static pnb_status take_rest(pnb__step_graphs *s, size_t micro, const pnb_batch *batch,
+                            pnb_error *err)
 {
     const pnb__contrastive *c = s->owner;
+    size_t first = (s->first_micro + micro) * s->batch;
     if (s->n_negatives > 0)
         memcpy(s->negative_ids + micro * s->n_negatives * s->length, batch->negatives,
                s->n_negatives * s->length * sizeof *batch->negatives);
     for (size_t i = 0; c->teacher != NULL && i < s->batch; i++)
-        for (int side = 0; side < 2; side++)
-            s->teacher_row[side][(s->first_micro + micro) * s->batch + i] =
-                pnb__teacher_row(c->teacher, side, batch->samples[i], batch->picks[i]);
+        for (int side = 0; side < 2; side++) {
+            int32_t row = pnb__teacher_row(c->teacher, side, batch->samples[i], batch->picks[i]);
+            if (row < 0)
+                return pnb__fail(err, PNB_FORMAT,
+                                 "sample %lld has no row of the teacher: it could not be read, or "
+                                 "had other captions, when training began",
+                                 (long long)batch->samples[i]);
+            s->teacher_row[side][first + i] = row;
+        }
+    return PNB_OK;
 }
 
 /* The teacher's rows of all pairs, each where its pair stands. */
@@ -174,7 +183,9 @@ static pnb_status run_whole(pnb__step_graphs *s, pnb__contrastive *c, double *da
     if (status != PNB_OK)
         return status;
     const int32_t *ids = take_captions(s, 0, batch->tokens);
-    take_rest(s, 0, batch);
+    status = take_rest(s, 0, batch, err);
+    if (status != PNB_OK)
+        return status;
     show_teacher(s);
     draw_masks(s, 0, ids);
     status = write_inputs(s, &s->whole, 0, take_pictures(s, 0, batch->pixels), ids, err);
@@ -232,7 +243,9 @@ static pnb_status encode_micro(pnb__step_graphs *s, pnb__contrastive *c, size_t 
         return status;
     const float *pixels = take_pictures(s, micro, batch->pixels);
     const int32_t *ids = take_captions(s, micro, batch->tokens);
-    take_rest(s, micro, batch);
+    status = take_rest(s, micro, batch, err);
+    if (status != PNB_OK)
+        return status;
     draw_masks(s, micro, ids);
     status = write_inputs(s, &s->encode, micro, pixels, ids, err);
     if (status == PNB_OK)

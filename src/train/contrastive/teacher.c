@@ -132,7 +132,11 @@ static pnb_status find_sample(pnb__teacher *t, search *in, const pnb_dataset *se
     pnb_status status = PNB_OK;
     t->first[i] = in->n_texts;
     t->image_row[i] = -1;
-    if (pnb_dataset_get(set, i, &s, NULL) == PNB_OK) {
+    pnb_error why = PNB_ERROR_INIT;
+    pnb_status read = pnb_dataset_get(set, i, &s, &why);
+    if (read == PNB_NOMEM)
+        status = pnb__fail(err, read, "%s", why.text);
+    if (read == PNB_OK) {
         const char *id = id_of(set, &s);
         t->image_row[i] = find_row(t->set[0], &in->map[0], id);
         if (t->image_row[i] < 0)
@@ -255,10 +259,14 @@ double pnb__teacher_scale(const pnb__teacher *t)
     return t->scale;
 }
 
-/* Known to be there: opening looked. */
+/* Opening looked for all, but what could not be read then, or has other captions since, may come.
+ */
 int32_t pnb__teacher_row(const pnb__teacher *t, int side, int64_t sample, int32_t pick)
 {
-    return side == 0 ? t->image_row[sample] : t->text_row[t->first[sample] + (size_t)pick];
+    if (side == 0)
+        return t->image_row[sample];
+    size_t at = t->first[sample] + (size_t)pick;
+    return at < t->first[sample + 1] ? t->text_row[at] : -1;
 }
 
 /* Borrowed from the set. */
