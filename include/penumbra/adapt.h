@@ -222,11 +222,13 @@ typedef enum pnb_adapt_likelihood {
 #define PNB_GROVE_INFERENCE_LIST(X)                                                                \
     X(NEWTON, "newton", "damped second-order steps from a recogniser and the best inducing point") \
     X(ADAM, "adam", "as the released code: 20 steps of Adam, rate 0.1, from a random point")
-/* What a row's variances get for what is not known of its latent: J V J^T, J the slopes of the mean
- * by the latent and V one of these (docs/numerics.md#grove).
- * Training knows how far the latents of rows alone lie from those of their pairs: where captions
- * are vague that is far. none leaves what the process itself does not know, and the noise. */
+/* What a row's variances get for what is not known of its latent (docs/numerics.md#grove). Training
+ * knows where rows alone are placed and where their counterparts are: counterparts of vague
+ * captions lie far off, and differ. pairs and laplace: J V J^T, J the slopes of the mean by the
+ * latent. none leaves what the process itself does not know, and the noise. */
 #define PNB_GROVE_LATENT_LIST(X)                                                                   \
+    X(LATENT_COUNTERPARTS, "counterparts",                                                         \
+      "by what the process says where the other rows of similar pairs lie")                        \
     X(LATENT_PAIRS, "pairs", "by how far latents of a side alone were from those of pairs nearby") \
     X(LATENT_LAPLACE, "laplace", "by the curvature of the row's likelihood")                       \
     X(LATENT_NONE, "none", "a latent counts as known, as in the released code")
@@ -308,7 +310,8 @@ typedef struct pnb_adapter_opts {
     double vib;         /* pcme, pcmepp, prolip: weight of the divergence from N(0, I); chosen */
     double pseudo;      /* pcmepp: weight of the pseudo positives; chosen: 0.1 */
     /* grove: Q, axes of the latent space, below the width of either side. More axes explain more of
-     * a row and leave fewer rows near each other to learn variances from. 0: 5 */
+     * a row and leave fewer rows near each other to learn variances from. 0: 16, or half
+     * the narrower side's width where that is less; the paper's is 5 (10 of CUB and Flowers) */
     int64_t latent_dim;
     /* grove: M, inducing points of a side, at most one a pair. 0: 250, or N where that is less */
     int64_t inducing;
@@ -332,7 +335,7 @@ typedef struct pnb_adapter_opts {
      * factors of k(Z,Z), some ten times the time of a step and, applied, twenty of a row's. Where
      * it begins every process is the shared one and the matrix the unit: docs/numerics.md#grove */
     bool per_output;
-    /* grove: PNB_GROVE_LATENT_PAIRS */
+    /* grove: PNB_GROVE_LATENT_COUNTERPARTS */
     pnb_grove_latent latent_uncertainty;
     /* grove: PNB_GROVE_NEWTON. Applying reads it, and so it stands in the adapter: rows of one
      * adapter find their latents in one way */

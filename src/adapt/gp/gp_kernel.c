@@ -14,6 +14,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "adapt/gp/factors/dense.h"
 #include "base/base.h"
 #include "base/wide.h"
 
@@ -312,24 +313,6 @@ static void angles_backward(const way_back *b)
 typedef double lanes __attribute__((vector_size(64)));
 enum { LANES = 8 };
 
-/* sum_j a_j b_j */
-PNB__WIDE static double short_dot(const double *a, const double *b, size_t n)
-{
-    lanes sum = {0}, x, y;
-    double total = 0;
-    size_t j = 0;
-    for (; j + LANES <= n; j += LANES) {
-        memcpy(&x, a + j, sizeof x);
-        memcpy(&y, b + j, sizeof y);
-        sum += x * y;
-    }
-    for (; j < n; j++)
-        total += a[j] * b[j];
-    for (size_t i = 0; i < LANES; i++)
-        total += sum[i];
-    return total;
-}
-
 /* du_j -= w_j u_j, u_j = at - column_j, and the sums of w u and w u^2 over all n. */
 PNB__WIDE static void axis_backward(const double *w, const double *column, double at, size_t n,
                                     double *du, double total[2])
@@ -397,7 +380,7 @@ static void backward(const way_back *b)
             row_distances(&c, b->x + i * k->dim, width, s);
             row_shape(k->kind, s, width, value, w);
             if (b->dscale != NULL)
-                *b->dscale += short_dot(slope, value, width);
+                *b->dscale += pnb__dense_dot(slope, value, width);
             for (size_t j = 0; j < width; j++)
                 w[j] *= k->scale * slope[j];
             row_backward(b, &c, i, w, width);
@@ -436,18 +419,23 @@ static void add_angle_curvature(size_t dim, const double *x, const double *z, do
     }
 }
 
+/* The Hessian on and below the diagonal. */
 static void add_curvature(const pnb__gp_kernel *k, const double *x, const double *z, double weight,
                           double *gradient, double *hessian)
 {
     shape at = shape_at(k->kind, squared_distance(k, x, z));
+    bool is_one = k->n_lengthscales == 1;
+    double inverse = 1 / (k->lengthscale[0] * k->lengthscale[0]), h = weight * at.h;
     for (size_t q = 0; q < k->dim; q++) {
-        double l = lengthscale(k, q), u = (x[q] - z[q]) / (l * l);
-        gradient[q] += weight * at.h * u;
-        hessian[q * k->dim + q] += weight * at.h / (l * l);
-        for (size_t p = 0; p < k->dim; p++) {
-            double lp = lengthscale(k, p);
-            hessian[q * k->dim + p] += weight * at.e * u * (x[p] - z[p]) / (lp * lp);
-        }
+        double by = is_one ? inverse : 1 / (lengthscale(k, q) * lengthscale(k, q));
+        double u = (x[q] - z[q]) * by, e = weight * at.e * u * inverse;
+        gradient[q] += h * u;
+        hessian[q * k->dim + q] += h * by;
+        for (size_t p = 0; is_one && p <= q; p++)
+            hessian[q * k->dim + p] += e * (x[p] - z[p]);
+        for (size_t p = 0; !is_one && p <= q; p++)
+            hessian[q * k->dim + p] +=
+                weight * at.e * u * (x[p] - z[p]) / (lengthscale(k, p) * lengthscale(k, p));
     }
 }
 
@@ -462,6 +450,9 @@ void pnb__gp_kernel_curvature(const pnb__gp_kernel *k, const double *x, const do
         else
             add_curvature(k, x, z + j * k->dim, w[j] * k->scale, gradient, hessian);
     }
+    for (size_t q = 0; q < k->dim && k->kind != PNB__GP_COSINE; q++)
+        for (size_t p = q + 1; p < k->dim; p++)
+            hessian[q * k->dim + p] = hessian[p * k->dim + q];
 }
 
 void pnb__gp_kernel_slopes(const pnb__gp_kernel *k, const double *x, const double *z, size_t m,

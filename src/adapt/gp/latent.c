@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "adapt/gp/factors/dense.h"
+#include "base/wide.h"
 
 /* P of the header comment; `scaled` (D,M) receives m_d / sqrt(s_d). */
 static void gather_form(const pnb__inducing *p, const pnb__latent_model *model, double *scaled,
@@ -54,11 +55,14 @@ pnb_status pnb__latent_search_init(pnb__latent_search *s, const pnb__inducing *p
     const double *chol = model->set->chol;
     pnb_status status = PNB_OK;
     *s = (pnb__latent_search){.ctx = p->ctx,
+                              .alone = *p->ctx,
+                              .kernels = p->kernels,
                               .kernel = model->set->kernel,
                               .z = model->set->z,
                               .m = m,
                               .n_outputs = d,
                               .constant = model->constant};
+    s->alone.n_threads = 1;
     double *columns = pnb__alloc_array(m * PNB_MAX(d, m), sizeof *columns);
     s->form = pnb__alloc_array(m * m, sizeof *s->form);
     s->pull = pnb__alloc_array(d * m, sizeof *s->pull);
@@ -125,18 +129,22 @@ static walker walker_in(const pnb__latent_search *s, double *room)
     return w;
 }
 
-/* out (n,M) += in^T G for in (M,n), in one pass over the symmetric G: what is added up is a vector,
- * never the elements of a row. */
-static void add_form(const walker *w, const double *in, size_t n, double *out)
+/* out (M) = G in, by rows of the symmetric G: what is added up is a vector, never the elements of a
+ * row. */
+PNB__WIDE static void apply_form(const double *form, size_t m, const double *in,
+                                 double *restrict out)
 {
-    size_t m = w->s->m;
-    for (size_t j = 0; j < m; j++)
-        for (size_t a = 0; a < n; a++) {
-            const double *row = w->s->form + j * m, by = in[j * n + a];
-            double *to = out + a * m;
-            for (size_t i = 0; i < m; i++)
-                to[i] += by * row[i];
-        }
+    size_t j = 0;
+    memset(out, 0, m * sizeof *out);
+    for (; j + 4 <= m; j += 4) {
+        const double *row = form + j * m, *by = in + j;
+        for (size_t i = 0; i < m; i++)
+            out[i] += by[0] * row[i] + by[1] * row[m + i] + by[2] * row[2 * m + i] +
+                      by[3] * row[3 * m + i];
+    }
+    for (; j < m; j++)
+        for (size_t i = 0; i < m; i++)
+            out[i] += in[j] * form[j * m + i];
 }
 
 /* f without its constant; leaves k and G k. */
@@ -145,8 +153,7 @@ static double value_at(walker *w, const double *x)
     size_t m = w->s->m;
     double value = 0;
     pnb__gp_kernel_matrix(&w->s->kernel, x, 1, w->s->z, m, w->k);
-    memset(w->gk, 0, m * sizeof *w->gk);
-    add_form(w, w->k, 1, w->gk);
+    apply_form(w->s->form, m, w->k, w->gk);
     for (size_t i = 0; i < m; i++)
         value += w->k[i] * (0.5 * w->gk[i] - w->h[i]);
     return value;
@@ -160,12 +167,17 @@ static void slopes_here(walker *w)
         w->gk[i] -= w->h[i];
     pnb__gp_kernel_slopes(&w->s->kernel, w->at, w->s->z, m, w->jacobian);
     pnb__gp_kernel_curvature(&w->s->kernel, w->at, w->s->z, m, w->gk, w->gradient, w->hessian);
-    memset(w->gj, 0, m * q * sizeof *w->gj);
-    add_form(w, w->jacobian, q, w->gj);
-    for (size_t a = 0; a < q; a++)
+    pnb__dense_multiply(
+        &w->s->kernels, &w->s->alone,
+        &(pnb__dense_product){
+            .m = q, .n = m, .k = m, .a = w->jacobian, .trans_a = true, .b = w->s->form, .alpha = 1},
+        w->gj);
+    for (size_t a = 0; a < q; a++) {
+        for (size_t i = 0; i < m; i++) /* J's column: G k is not wanted any more */
+            w->gk[i] = w->jacobian[i * q + a];
         for (size_t b = 0; b < q; b++)
-            for (size_t i = 0; i < m; i++)
-                w->hessian[a * q + b] += w->jacobian[i * q + a] * w->gj[b * m + i];
+            w->hessian[a * q + b] += pnb__dense_dot(w->gk, w->gj + b * m, m);
+    }
 }
 
 /* The gradient alone. */

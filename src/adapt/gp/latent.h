@@ -22,6 +22,8 @@ typedef struct pnb__latent_model {
  * threads at once. */
 typedef struct pnb__latent_search {
     const pnb_ctx *ctx;
+    pnb_ctx alone; /* of one thread: a row is a thread's */
+    pnb__kernels kernels;
     pnb__gp_kernel kernel;
     const double *z;
     size_t m, n_outputs;

@@ -12,7 +12,7 @@
 #include "base/grow.h"
 #include "base/names.h"
 
-enum { LATENT_DIM = 5, INDUCING = 250, MOST_POINTS = 1 << 16 };
+enum { LATENT_DIM = 16, PUBLISHED_LATENT_DIM = 5, INDUCING = 250, MOST_POINTS = 1 << 16 };
 
 static const char *const names[PNB_N_ADAPTER_SIDES][9] = {
     {"image.z", "image.kernel", "image.constant", "image.q_mean", "image.factors",
@@ -86,6 +86,7 @@ void pnb__grove_reset(pnb__grove *g)
         pnb__free(p->factors);
         pnb__free(p->found);
         pnb__free(p->missed);
+        pnb__free(p->strayed);
     }
     *g = (pnb__grove){0};
 }
@@ -202,6 +203,28 @@ static void tell(pnb_adapter *a, const pnb__grove_result *result)
             result->jitter, pnb__grove_jitter(g));
 }
 
+/* Few axes are the paper's; where more than that is shared, rows that differ come to lie together.
+ */
+static size_t latent_dim(const pnb_adapter *a)
+{
+    size_t narrower = PNB_MIN(a->part[0].dim, a->part[1].dim);
+    if (a->opts.latent_dim != 0)
+        return (size_t)a->opts.latent_dim;
+    if (a->opts.recipe == PNB_ADAPT_RECIPE_PUBLISHED)
+        return PUBLISHED_LATENT_DIM;
+    return PNB_MAX(PNB_MIN((size_t)LATENT_DIM, narrower / 2), (size_t)1);
+}
+
+/* Once both sides have their readers. */
+static pnb_status find_strays(pnb_adapter *a, pnb_error *err)
+{
+    pnb_status status = PNB_OK;
+    bool is_wanted = a->opts.latent_uncertainty == PNB_GROVE_LATENT_COUNTERPARTS;
+    for (int s = 0; is_wanted && s < PNB_N_ADAPTER_SIDES && status == PNB_OK; s++)
+        status = pnb__grove_find_strays(a->self, s, err);
+    return status;
+}
+
 static pnb_status fit(pnb_adapter *a, const pnb__adapter_job *job, pnb_error *err)
 {
     pnb__grove *g = a->self;
@@ -212,7 +235,7 @@ static pnb_status fit(pnb_adapter *a, const pnb__adapter_job *job, pnb_error *er
     choose_published(&a->opts);
     PNB_TRY(check_opts(o, err));
     g->kind = kind_of(o->kernel);
-    g->q = o->latent_dim != 0 ? (size_t)o->latent_dim : LATENT_DIM;
+    g->q = latent_dim(a);
     g->m = INDUCING;
     g->is_mixed = o->per_output;
     g->is_shared = o->shared_covariance || o->grove_fit != PNB_GROVE_STEPS;
@@ -226,6 +249,7 @@ static pnb_status fit(pnb_adapter *a, const pnb__adapter_job *job, pnb_error *er
         PNB_TRY(pnb__grove_reader_make(g, s, a->ctx, err));
         PNB_TRY(pnb__grove_find_misses(g, s, &pairs, err));
     }
+    PNB_TRY(find_strays(a, err));
     tell(a, &result);
 done:
     pnb__grove_pairs_reset(&pairs);
@@ -384,15 +408,19 @@ static pnb_status open_file(pnb_adapter *a, const pnb_safetensors *file, const c
             return pnb__fail(err, PNB_FORMAT, "%s: grove adapts both sides", where);
         g->part[s].d = a->part[s].dim;
         PNB_TRY(open_side(g, s, a->ctx, file, where, err));
-        if (s > 0 && (g->m != m || g->q != q || g->unit != unit || g->is_mixed != is_mixed))
-            return pnb__fail(err, PNB_FORMAT,
-                             "%s: the sides differ in inducing points, latent axes, unit or mixing",
-                             where);
+        if (s > 0 && (g->m != m || g->q != q || g->unit != unit || g->is_mixed != is_mixed ||
+                      g->part[s].n_missed != g->part[0].n_missed))
+            return pnb__fail(
+                err, PNB_FORMAT,
+                "%s: the sides differ in inducing points, latent axes, unit, mixing or the "
+                "sample of pairs",
+                where);
         m = g->m;
         q = g->q;
         unit = g->unit;
         is_mixed = g->is_mixed;
     }
+    status = find_strays(a, err);
 done:
     return status;
 }

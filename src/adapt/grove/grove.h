@@ -2,10 +2,10 @@
  *
  * grove.c the method's calls and its file; grove_start.c pairs, latents and inducing points before
  * the first step; grove_fit.c the training and grove_side.c what a step is to one side;
- * grove_read.c distributions of rows. All numbers are of embeddings divided by `unit`, so that
- * outputs vary by about 1. Shape letters: N pairs, D width of a side, Q latent axes, M inducing
- * points; K kernels: 1, or D where outputs are mixed of processes of their own (lmc.h, "per
- * output"). */
+ * grove_read.c distributions of rows and grove_strays.c what they say of their counterparts. All
+ * numbers are of embeddings divided by `unit`, so that outputs vary by about 1. Shape letters: N
+ * pairs, D width of a side, Q latent axes, M inducing points; K kernels: 1, or D where outputs are
+ * mixed of processes of their own (lmc.h, "per output"). */
 #ifndef PNB_ADAPT_GROVE_H
 #define PNB_ADAPT_GROVE_H
 
@@ -36,7 +36,8 @@ typedef struct pnb__grove_part {
                           start from */
     size_t n_missed;   /* S: pairs of a sample, */
     double *found;     /* (S,Q) the latent that a row alone is given, */
-    double *missed;    /* (S,Q) and how far from it its pair's is */
+    double *missed;    /* (S,Q) and how far from it its pair's is; the sides have the same sample */
+    double *strayed;   /* (S,D) grove_strays.c; NULL: not wanted */
 } pnb__grove_part;
 
 typedef struct pnb__grove_reader pnb__grove_reader;
@@ -166,6 +167,9 @@ void pnb__grove_reader_free(pnb__grove_reader *r);
 /* found and missed of a side, by its reader.  Errors  NUMERIC, NOMEM */
 pnb_status pnb__grove_find_misses(pnb__grove *g, int side, const pnb__grove_pairs *pairs,
                                   pnb_error *err);
+/* strayed of a side (grove_strays.c), by its reader and what both sides found.  Errors  NUMERIC,
+ * NOMEM */
+pnb_status pnb__grove_find_strays(pnb__grove *g, int side, pnb_error *err);
 /* Of at most PNB__GROVE_CHUNK rows, by a side's reader: latents x (n,Q) of the rows of pairs, and
  * what the side says at latents, mean and var (D,n) without noise.  Errors  NUMERIC, NOMEM */
 enum { PNB__GROVE_CHUNK = 128 };

@@ -6,10 +6,11 @@
  *   var_d += J_d V J_d^T,   J_d = d mean_d / dx
  * "laplace": V = (H + I)^-1, H the second derivatives at x*. With hundreds of outputs that is next
  * to nothing: a row says very well where it lies itself. What an ambiguous row does not say is
- * where its counterpart lies, and training knows that: "pairs" takes for V the mean of e e^T over
- * the NEAREST of a sample of pairs, e from the latent of the row alone to that of the pair.
- * Searches begin at the recogniser's latent and at the inducing point where the row is likeliest;
- * per output (lmc_latent.c), where every output has points of its own, at the recogniser's alone.
+ * where its counterpart lies, and training knows that: "counterparts" adds the mean of what those
+ * of similar rows strayed (grove_strays.c), "pairs" takes for V the mean of e e^T over the NEAREST
+ * of a sample of pairs, e from the latent of the row alone to that of the pair. Searches begin at
+ * the recogniser's latent and at the inducing point where the row is likeliest; per output
+ * (lmc_latent.c), where every output has points of its own, at the recogniser's alone.
  */
 #include <math.h>
 #include <string.h>
@@ -24,7 +25,8 @@ enum {
     N_STARTS = 2,
     ADAM_STEPS = 20,
     STREAM_ADAM = 64,
-    NEAREST = 48
+    NEAREST = 48, /* pairs */
+    NEAREST_COUNTERPARTS = 32
 };
 #define ADAM_RATE 0.1
 
@@ -363,8 +365,8 @@ static void by_curvature(reading *w, size_t i, double *added)
     }
 }
 
-/* Numbers of the NEAREST kept latents nearest to x, in no order; how many. */
-static size_t nearest_kept(const reading *w, const double *x, size_t near[NEAREST])
+/* Numbers of the `most` (up to NEAREST) kept latents nearest to x, in no order; how many. */
+static size_t nearest_kept(const reading *w, const double *x, size_t most, size_t near[NEAREST])
 {
     double apart[NEAREST];
     size_t n = 0, q = w->g->q, worst = 0;
@@ -374,9 +376,9 @@ static size_t nearest_kept(const reading *w, const double *x, size_t near[NEARES
             double by = w->part->found[s * q + a] - x[a];
             sum += by * by;
         }
-        if (n == NEAREST && sum >= apart[worst])
+        if (n == most && sum >= apart[worst])
             continue;
-        size_t at = n < NEAREST ? n++ : worst;
+        size_t at = n < most ? n++ : worst;
         near[at] = s;
         apart[at] = sum;
         for (size_t i = worst = 0; i < n; i++)
@@ -389,7 +391,7 @@ static size_t nearest_kept(const reading *w, const double *x, size_t near[NEARES
 static void by_pairs(reading *w, size_t i, double *added)
 {
     size_t q = w->g->q, near[NEAREST];
-    size_t n = nearest_kept(w, w->x + i * q, near);
+    size_t n = nearest_kept(w, w->x + i * q, NEAREST, near);
     double *spread = w->hessian + i * q * q;
     memset(spread, 0, q * q * sizeof *spread);
     for (size_t s = 0; s < n; s++)
@@ -403,6 +405,16 @@ static void by_pairs(reading *w, size_t i, double *added)
                 added[k] += w->jacobian[k * q + a] * spread[a * q + b] * w->jacobian[k * q + b];
 }
 
+/* added_d = mean over the nearest of what their counterparts strayed */
+static void by_counterparts(const reading *w, size_t i, double *added)
+{
+    size_t near[NEAREST], d = w->part->d;
+    size_t n = nearest_kept(w, w->x + i * w->g->q, NEAREST_COUNTERPARTS, near);
+    for (size_t s = 0; s < n; s++)
+        for (size_t k = 0; k < d; k++)
+            added[k] += w->part->strayed[near[s] * d + k] / (double)n;
+}
+
 static void put_row(reading *w, const pnb__adapter_block *block, size_t begin, size_t i, size_t n)
 {
     size_t d = w->part->d;
@@ -410,12 +422,15 @@ static void put_row(reading *w, const pnb__adapter_block *block, size_t begin, s
     float *mean = block->out->mean + (begin + i) * d, *log_var = block->out->log_var;
     log_var += (begin + i) * d;
     memset(added, 0, d * sizeof *added);
-    if (w->opts->latent_uncertainty != PNB_GROVE_LATENT_NONE)
+    pnb_grove_latent how = w->opts->latent_uncertainty;
+    if (how == PNB_GROVE_LATENT_LAPLACE || how == PNB_GROVE_LATENT_PAIRS)
         mean_slopes(w, i, n);
-    if (w->opts->latent_uncertainty == PNB_GROVE_LATENT_LAPLACE)
+    if (how == PNB_GROVE_LATENT_LAPLACE)
         by_curvature(w, i, added);
-    if (w->opts->latent_uncertainty == PNB_GROVE_LATENT_PAIRS)
+    if (how == PNB_GROVE_LATENT_PAIRS)
         by_pairs(w, i, added);
+    if (how == PNB_GROVE_LATENT_COUNTERPARTS)
+        by_counterparts(w, i, added);
     for (size_t k = 0; k < d; k++) {
         double var = w->var[w->g->is_shared ? i : k * n + i];
         mean[k] = (float)(unit * w->mean[k * n + i]);

@@ -109,7 +109,9 @@ static const pnb__option train_options[] = {
     PNB__ROW_REAL("pseudo", AT(options.pseudo), "WEIGHT",
                   "pcmepp: weight of pairs that score as high as a true one; 0.1 by default",
                   PNB__RANGE(0, 1e6)),
-    PNB__ROW_INT("latent-dim", AT(options.latent_dim), "Q", "grove: axes of the latent space; 5",
+    PNB__ROW_INT("latent-dim", AT(options.latent_dim), "Q",
+                 "grove: axes of the latent space; 16, or half the width where that is less; 5 by "
+                 "--recipe published",
                  PNB__RANGE(1, 1024)),
     PNB__ROW_INT("inducing", AT(options.inducing), "M",
                  "grove: inducing points a side; 250, or the number of pairs where that is less",
@@ -134,12 +136,14 @@ static const pnb__option train_options[] = {
     PNB__ROW_FLAG("per-output", AT(options.per_output),
                   "grove: inducing points and a kernel for each output, and outputs mixed of these "
                   "processes, as the released code"),
-    PNB__ROW_CHOICE("latent-uncertainty", AT(options.latent_uncertainty), "HOW",
-                    PNB__CHOICES(PNB_GROVE_LATENT_LIST(PNB__CHOICE_OF)),
-                    "grove: what a row's variances get for what is not known of its latent: by how "
-                    "far rows alone are placed from their pairs, by the likelihood's curvature, or "
-                    "nothing, as the released code",
-                    .fallback = "pairs"),
+    PNB__ROW_CHOICE(
+        "latent-uncertainty", AT(options.latent_uncertainty), "HOW",
+        PNB__CHOICES(PNB_GROVE_LATENT_LIST(PNB__CHOICE_OF)),
+        "grove: what a row's variances get for what is not known of its latent: what "
+        "its process says where counterparts of similar rows lie, by how far rows alone "
+        "are placed from their pairs, by the likelihood's curvature, or nothing, as the "
+        "released code",
+        .fallback = "counterparts"),
     PNB__ROW_CHOICE("inference", AT(options.inference), "NAME",
                     PNB__CHOICES(PNB_GROVE_INFERENCE_LIST(PNB__CHOICE_OF)),
                     "grove: how rows find their latents: second-order steps, or the released "

@@ -308,10 +308,16 @@ static void published_recipe(void **state)
     pnb_adapter_opts o = small_opts();
     o.recipe = PNB_ADAPT_RECIPE_PUBLISHED;
     o.epochs = 2;
+    o.latent_dim = 0;
     assert_ok(learn(&a, &w, &o, &err), &err);
     pnb_adapter_describe(a, &facts);
     assert_true(facts.opts->lr == 1e-5 && facts.opts->elbo_weight == 0.01);
     assert_true(facts.opts->align_weight == 400 && facts.opts->epochs == 2);
+    assert_int_equal(((pnb__grove *)a->self)->q, 5);
+    pnb_adapter_free(a);
+    o.recipe = PNB_ADAPT_RECIPE_SMALL; /* half the width of 24 */
+    assert_ok(learn(&a, &w, &o, &err), &err);
+    assert_int_equal(((pnb__grove *)a->self)->q, D / 2);
     pnb_adapter_free(a);
     free_world(&w);
 }
