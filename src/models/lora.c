@@ -1,5 +1,6 @@
 /* Factors of a model's matrices in memory: which matrices, where they begin, their sum and their
- * gradients. What lora.h says of the method; files are lora_file.c's. */
+ * gradients.
+ * What lora.h says of the method; files are lora_file.c's. */
 #include "models/lora.h"
 
 #include <fnmatch.h>
@@ -54,7 +55,7 @@ static pnb_status choose_word(pnb_model *m, const pnb__lora_spec *spec, const ch
     if (word[0] == '\0' || n == 0)
         return pnb__fail(
             err, PNB_ARG,
-            "--lora-targets: no matrix of a block of the chosen towers is called "
+            "targets of LoRA: no matrix of a block of the chosen towers is called "
             "\"%s\"; attn, mlp, all, parts of names such as mlp.c_fc and patterns such "
             "as 'visual.*.resblocks.11.*' are known",
             word);
@@ -139,7 +140,7 @@ static pnb_status add_item(pnb__lora *l, pnb__param *w, const pnb__lora_spec *sp
     pnb_status status;
     if (rank > PNB_MIN(w->shape[0], w->shape[1]))
         return pnb__fail(err, PNB_ARG,
-                         "--lora-rank %zu: %s is %zu x %zu, and a factor of that rank would be no "
+                         "LoRA of rank %zu: %s is %zu x %zu, and a factor of that rank would be no "
                          "smaller than it",
                          rank, w->name, w->shape[0], w->shape[1]);
     PNB_TRY(PNB_PUSH(l->items, l->n, err, ((pnb__lora_item){.w = w})));
@@ -168,7 +169,7 @@ pnb_status pnb__lora_create(pnb__lora **out, pnb_model *m, const pnb__lora_spec 
     *out = NULL;
     if (spec->rank < 1 || !(spec->alpha > 0) || !isfinite(spec->alpha))
         return pnb__fail(err, PNB_ARG,
-                         "--lora-rank %lld, --lora-alpha %g: a rank from 1 on and an alpha above 0 "
+                         "LoRA of rank %lld and alpha %g: a rank from 1 on and an alpha above 0 "
                          "are wanted",
                          (long long)spec->rank, spec->alpha);
     PNB_TRY(PNB_ALLOC_ZERO(l, 1, err));

@@ -276,8 +276,8 @@ pnb_status pnb__lora_load(pnb__lora *l, pnb__param *const *also, size_t n_also, 
                           o.rank, o.alpha, l->rank, l->alpha));
     if (pnb_safetensors_count(o.file) != 2 * l->n + n_also)
         PNB_TRY(pnb__fail(err, PNB_ARG,
-                          "%s has %zu arrays, this run trains %zu: with other --lora-targets",
-                          o.path, pnb_safetensors_count(o.file), 2 * l->n + n_also));
+                          "%s has %zu arrays, this run trains %zu: it has other targets", o.path,
+                          pnb_safetensors_count(o.file), 2 * l->n + n_also));
     for (size_t i = 0; i < l->n; i++) {
         PNB_TRY(read_param(&o, &l->items[i].a, &l->kernels, err));
         PNB_TRY(read_param(&o, &l->items[i].b, &l->kernels, err));

@@ -228,8 +228,11 @@ static pnb_status evaluate_if_due(pnb__trainer *t, pnb_error *err)
     if (!has_losses && !has_figures)
         return PNB_OK;
     report(t, "validate", t->result->total, 0);
-    t->eval = (pnb__eval_values){
-        .has_losses = has_losses, .is_last = is_last(t), .total = NAN, .best = NAN, .unc_r = NAN};
+    t->eval = (pnb__eval_values){.has_losses = has_losses,
+                                 .is_last = is_last(t),
+                                 .total = has_losses ? 0 : NAN, /* objectives add to it */
+                                 .best = NAN,
+                                 .unc_r = NAN};
     pnb_status status = o->calls->validate(o->self, t->state.step, &t->eval, err);
     if (status != PNB_OK)
         return status;

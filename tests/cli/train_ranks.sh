@@ -117,7 +117,7 @@ port=$((20000 + RANDOM % 12000))
 for r in 0 1; do
     folder=here && [ $r = 0 ] || folder=there
     (cd $folder && RANK=$r WORLD_SIZE=2 LOCAL_WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=$port \
-        "$PENUMBRA" "${common[@]}" --train-data data --tokenizer ../tok.json "${few[@]}" --name x \
+        "$PENUMBRA" "${common[@]/#shapes\/train/data}" --tokenizer ../tok.json "${few[@]}" --name x \
         >>../out 2>>../err </dev/null) &
 done
 wait
@@ -127,7 +127,7 @@ rm -r there/data
 for r in 0 1; do
     folder=here && [ $r = 0 ] || folder=there
     (cd $folder && RANK=$r WORLD_SIZE=2 LOCAL_WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 \
-        MASTER_PORT=$((port + 1)) "$PENUMBRA" "${common[@]}" --train-data data \
+        MASTER_PORT=$((port + 1)) "$PENUMBRA" "${common[@]/#shapes\/train/data}" \
         --tokenizer ../tok.json "${few[@]}" --name x >>../out 2>>../err </dev/null) &
 done
 wait

@@ -1,5 +1,6 @@
 /* "None of the above": how strange each picture is by the rule asked for, the threshold, given or
- * fitted, and what rejecting by it costs and saves. Rules and figures are eval's. */
+ * fitted, and what rejecting by it costs and saves.
+ * Rules and figures are eval's. */
 #include <math.h>
 #include <stdlib.h>
 

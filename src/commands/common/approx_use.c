@@ -1,5 +1,6 @@
 /* The index of a set by --approx: from its file where it has one, else built and put there, with
- * what it promises told: the recall that was measured. The search itself is src/index. */
+ * what it promises told: the recall that was measured.
+ * The search itself is src/index. */
 #include "commands/common/approx_use.h"
 
 #include <string.h>

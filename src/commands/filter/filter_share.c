@@ -1,5 +1,6 @@
 /* What several processes of one filter share: a run of pairs or pictures each, in the order of
- * ranks. All decide alike from what all know; rank 0 writes. */
+ * ranks.
+ * All decide alike from what all know; rank 0 writes. */
 #include "commands/filter/filter.h"
 #include "peers/peers.h"
 

@@ -1,5 +1,6 @@
 /* --approx: a search by an index that may lie beside its set, and what its answer is worth: for how
- * many queries it may differ from an exact search. The index is common/approx_use.c's. */
+ * many queries it may differ from an exact search.
+ * The index is common/approx_use.c's. */
 #include "commands/search/search_approx.h"
 
 #include "commands/common/approx_use.h"

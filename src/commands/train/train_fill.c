@@ -1,5 +1,6 @@
 /* From words of the command line to pnb_train_opts: choices of other names, options that are two
- * fields or follow from others, and those that are refused. */
+ * fields or follow from others, and those that are refused.
+ * The table of options is train_options.c's. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,6 @@
 /* The set that an embedding job fills: of which family and width, and what its record says of how
- * rows were made. Names and numbers are the job's. */
+ * rows were made.
+ * Names and numbers are the job's. */
 #include "encode/job/embed_rows.h"
 
 #include <string.h>

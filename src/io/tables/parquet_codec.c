@@ -1,5 +1,6 @@
 /* gzip by zlib, snappy and zstd by their libraries where this build has them. What a page unfolds
- * to is known beforehand; anything else is damage. */
+ * to is known beforehand; anything else is damage.
+ * What a page holds is parquet_page.c's. */
 #include "io/tables/parquet_codec.h"
 
 #include <zlib.h>

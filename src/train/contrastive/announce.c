@@ -1,4 +1,6 @@
-/* What out.log says before the first step: what was settled for the user and shapes the run. */
+/* What out.log says before the first step: what was settled for the user and shapes the run.
+ *
+ * Nothing is decided here: rates, sizes and sources are as the options and the model have them. */
 #include "train/contrastive/contrastive.h"
 
 /* Rates of pretrained towers leave new ones where they are, which no loss would tell in time. */

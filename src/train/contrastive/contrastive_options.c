@@ -1,5 +1,6 @@
 /* Options of pnb_train: the recipes, and the table of what is contrastive training's own. Their
- * checks are contrastive_check.c's. */
+ * checks are contrastive_check.c's.
+ * An option that a run cannot change is fixed in its row. */
 #include <math.h>
 #include <string.h>
 

@@ -1,5 +1,6 @@
 /* Measurements beside validation (pnb_train_evaluator), and which figure the best checkpoint goes
- * by. What is measured knows rooms that training does not: it is handed in. */
+ * by.
+ * What is measured knows rooms that training does not: it is handed in. */
 #include <math.h>
 #include <string.h>
 

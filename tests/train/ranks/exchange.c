@@ -160,6 +160,7 @@ static pnb_train_opts shared_opts(const fixture *f, int accum_freq, bool mixes)
     for (int i = 0; i < PNB_N_LOSS_TERMS; i++)
         o.loss.weight[i] = 0.1 * (i + 1);
     o.loss.weight[PNB_LOSS_DIVERSITY] = 0; /* of several embeddings an input */
+    o.loss.weight[PNB_LOSS_DISTILL] = o.loss.weight[PNB_LOSS_DISTILL_KL] = 0; /* of one process */
     if (mixes) {
         o.loss.weight[PNB_LOSS_CLIP] = o.loss.weight[PNB_LOSS_TRIPLET] = 0;
         o.loss.weight[PNB_LOSS_INCLUSION] = 0;
