@@ -13,7 +13,7 @@
 #include <sys/resource.h>
 
 #include "models/resnet/resnet.h"
-#include "models/weights.h"
+#include "models/weights/weights.h"
 
 typedef struct timing {
     pnb_ctx *ctx;

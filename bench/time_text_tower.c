@@ -17,7 +17,7 @@
 #include "base/base.h"
 #include "models/pcme/image_head.h"
 #include "models/pcme/text_tower.h"
-#include "models/weights.h"
+#include "models/weights/weights.h"
 
 enum { VOCAB = 11755, WORD_DIM = 300, DIM = 1024, IMAGE_DIM = 2048, SIDE = 7, MAX_RUNS = 4096 };
 

@@ -78,7 +78,7 @@ else()
 endif()
 if(SNAPPY_FOUND)
     target_link_libraries(pnb_media INTERFACE PkgConfig::SNAPPY)
-    set_source_files_properties(${PROJECT_SOURCE_DIR}/src/io/tables/parquet_codec.c PROPERTIES
+    set_source_files_properties(${PROJECT_SOURCE_DIR}/src/io/tables/parquet/parquet_codec.c PROPERTIES
                                 COMPILE_DEFINITIONS PNB_HAVE_SNAPPY) # nobody else asks
     string(APPEND PNB_PICTURE_LIBS " -lsnappy")
 else()

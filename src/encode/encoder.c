@@ -11,7 +11,7 @@
 #include "base/base.h"
 #include "encode/weights_hash.h"
 #include "io/json/json.h"
-#include "models/lora.h"
+#include "models/lora/lora.h"
 #include "models/model.h"
 #include "models/model_defaults.h"
 

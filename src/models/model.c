@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "models/quantized_weights.h"
+#include "models/weights/quantized_weights.h"
 
 /* Everything that may fail later frees it as it is. */
 pnb_status pnb__model_create(pnb_model **out, const pnb_ctx *ctx, pnb_error *err)

@@ -6,7 +6,7 @@
 #include <stdatomic.h>
 
 #include "models/tower.h"
-#include "models/weights.h"
+#include "models/weights/weights.h"
 
 /* One tower planned for fixed sizes; reused while they stay the same. */
 typedef struct pnb__plan {

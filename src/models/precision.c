@@ -13,7 +13,7 @@
 
 #include "base/names.h"
 #include "models/model.h"
-#include "models/quantized_weights.h"
+#include "models/weights/quantized_weights.h"
 
 PNB_DEFINE_NAME(pnb_precision_name, pnb_precision, PNB_NAMES(PNB_PRECISION_LIST), "unknown")
 PNB_DEFINE_PARSE(pnb_precision_parse, pnb_precision, "precision", PNB_NAMES(PNB_PRECISION_LIST))

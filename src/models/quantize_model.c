@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "models/model.h"
-#include "models/quantized_weights.h"
+#include "models/weights/quantized_weights.h"
 
 /* The record travels with the weights, as compact JSON in the file's metadata. */
 static pnb_status set_record(pnb_model *m, json_t *record, pnb_error *err)

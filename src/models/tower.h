@@ -10,7 +10,7 @@
 #ifndef PNB_MODELS_TOWER_H
 #define PNB_MODELS_TOWER_H
 
-#include "models/weight_types.h"
+#include "models/weights/weight_types.h"
 #include "penumbra/embeddings.h"
 
 typedef enum pnb__side { PNB__IMAGE_SIDE, PNB__TEXT_SIDE, PNB__N_TOWERS } pnb__side;

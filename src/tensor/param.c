@@ -3,7 +3,7 @@
  *
  * Above this room nothing dereferences a weight's data: it may lie on a device. Conversions go
  * through a small block, so no memory is taken. Weights in fewer bits (store other than REAL) are
- * made, read and written by src/models/quantized_weights.c. */
+ * made, read and written by src/models/weights/quantized_weights.c. */
 #include <assert.h>
 
 #include "tensor/graph.h"

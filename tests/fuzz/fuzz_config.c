@@ -2,7 +2,7 @@
  * What is accepted must be usable: sizes above zero and a list of weights with positive shapes. */
 #include <stdlib.h>
 
-#include "models/weights.h"
+#include "models/weights/weights.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -5,7 +5,7 @@
 
 #include "models/pcme/image_head.h"
 #include "models/pcme/text_tower.h"
-#include "models/weights.h"
+#include "models/weights/weights.h"
 #include "tests/golden/golden.h"
 
 typedef struct heads {

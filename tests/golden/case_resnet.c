@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "models/resnet/resnet.h"
-#include "models/weights.h"
+#include "models/weights/weights.h"
 
 static const pnb__key_rule rules[] = {
     {"visual.cnn.*", "param.*", PNB__KEY_WHOLE},

@@ -9,7 +9,7 @@
 
 #include "adapt/bayes/kronecker.h"
 #include "models/model.h"
-#include "models/weights.h"
+#include "models/weights/weights.h"
 #include "penumbra/checkpoint.h"
 
 static pnb_status read_param(double *out, pnb_model *m, const pnb__param *p, pnb_error *err)

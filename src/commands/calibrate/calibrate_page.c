@@ -5,7 +5,7 @@
 #include <math.h>
 
 #include "commands/calibrate/calibrate.h"
-#include "commands/common/row_display.h"
+#include "commands/common/rows/row_display.h"
 #include "penumbra/search.h"
 #include "report/html.h"
 

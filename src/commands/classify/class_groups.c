@@ -13,7 +13,7 @@
 #include "base/order.h"
 #include "commands/classify/class_inputs.h"
 #include "commands/classify/id_file.h"
-#include "commands/common/row_clusters.h"
+#include "commands/common/rows/row_clusters.h"
 
 /* Numbers by name, in order of the names. */
 static pnb_status number(pnb__image_groups *out, char *const *name, size_t n, pnb_error *err)

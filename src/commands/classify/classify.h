@@ -7,7 +7,7 @@
 #include "commands/classify/class_inputs.h"
 #include "commands/classify/class_names.h"
 #include "commands/common/match_use.h"
-#include "commands/common/row_clusters.h"
+#include "commands/common/rows/row_clusters.h"
 #include "eval/sorted.h"
 #include "penumbra/bootstrap.h"
 #include "penumbra/calibrate.h"

@@ -6,7 +6,7 @@
 
 #include "base/base.h"
 #include "commands/classify/classify.h"
-#include "commands/common/row_display.h"
+#include "commands/common/rows/row_display.h"
 #include "report/html.h"
 
 enum { MAX_SHOWN = 400, N_CLASSES = 3 };

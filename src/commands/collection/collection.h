@@ -2,7 +2,7 @@
 #ifndef PNB_COMMANDS_COLLECTION_COLLECTION_H
 #define PNB_COMMANDS_COLLECTION_COLLECTION_H
 
-#include "commands/common/row_filter.h"
+#include "commands/common/rows/row_filter.h"
 #include "penumbra/dataset.h"
 #include "penumbra/encode.h"
 #include "program/app.h"

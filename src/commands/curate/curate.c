@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "commands/common/id_map.h"
+#include "commands/common/rows/id_map.h"
 #include "commands/common/set_use.h"
 #include "io/json/json.h"
 #include "io/tables/text_lines.h"

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "commands/common/row_clusters.h"
+#include "commands/common/rows/row_clusters.h"
 #include "commands/eval/eval_retrieval.h"
 #include "penumbra/class_scores.h"
 

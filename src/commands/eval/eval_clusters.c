@@ -8,8 +8,8 @@
 
 #include "base/base.h"
 #include "base/order.h"
-#include "commands/common/row_clusters.h"
-#include "commands/common/truth_units.h"
+#include "commands/common/rows/row_clusters.h"
+#include "commands/common/rows/truth_units.h"
 #include "commands/eval/eval_retrieval.h"
 
 /* ---- a field of the ids file ---- */

@@ -2,8 +2,8 @@
 #ifndef PNB_COMMANDS_FILTER_FILTER_H
 #define PNB_COMMANDS_FILTER_FILTER_H
 
-#include "commands/common/align.h"
 #include "commands/common/match_use.h"
+#include "commands/common/rows/align.h"
 #include "penumbra/calibrate.h"
 #include "penumbra/embeddings.h"
 #include "penumbra/filter.h"

@@ -5,7 +5,7 @@
 #include "commands/common/match_probability_use.h"
 #include "commands/common/match_use.h"
 #include "commands/common/query.h"
-#include "commands/common/row_filter.h"
+#include "commands/common/rows/row_filter.h"
 #include "program/app.h"
 #include "program/result_end.h"
 #include "sets/settle.h"

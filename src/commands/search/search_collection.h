@@ -2,7 +2,7 @@
 #ifndef PNB_COMMANDS_SEARCH_SEARCH_COLLECTION_H
 #define PNB_COMMANDS_SEARCH_SEARCH_COLLECTION_H
 
-#include "commands/common/row_filter.h"
+#include "commands/common/rows/row_filter.h"
 #include "penumbra/store.h"
 
 typedef struct pnb__collection_search {

@@ -4,7 +4,7 @@
  * something tells it, else by score. */
 #include <math.h>
 
-#include "commands/common/row_display.h"
+#include "commands/common/rows/row_display.h"
 #include "commands/search/search_page.h"
 #include "report/html.h"
 #include "report/svg.h"

@@ -11,7 +11,7 @@
 
 #include "base/base.h"
 #include "commands/common/encode_use.h"
-#include "commands/common/row_clusters.h"
+#include "commands/common/rows/row_clusters.h"
 #include "commands/traverse/traverse_truth.h"
 #include "penumbra/bootstrap.h"
 #include "penumbra/truth.h"

@@ -4,7 +4,7 @@
 
 #include "base/base.h"
 #include "base/order.h"
-#include "io/tables/parquet_read.h"
+#include "io/tables/parquet/parquet_read.h"
 #include "penumbra/dataset.h"
 
 /* How the pixels of a binary source lie: one plane a channel, rows or columns one after another. */

@@ -4,7 +4,7 @@
  * them, so captions, urls, uids and scores are found by the same names. The picture is the bytes of
  * a column "jpg", "image.bytes" and the like, read when it is asked for, or a path. A row that
  * img2dataset could not fetch (its "status" is not "success") is left out. Columns that are not
- * understood are left out, and named; what pages are is src/io/tables/parquet_page.c. */
+ * understood are left out, and named; what pages are is src/io/tables/parquet/parquet_page.c. */
 #include <string.h>
 
 #include "data/sources/dataset_internal.h"

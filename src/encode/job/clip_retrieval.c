@@ -8,7 +8,7 @@
 #include "encode/inputs/inputs.h"
 #include "io/json/json.h"
 #include "io/tables/npy.h"
-#include "io/tables/parquet.h"
+#include "io/tables/parquet/parquet.h"
 
 enum { N_COLUMNS = 2 + PNB__N_CARRIED, ID = 0, IMAGE_PATH = 1, FIRST_CARRIED = 2, TEXT = 3 };
 

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "models/config/config.h"
-#include "models/weight_file.h"
+#include "models/weights/weight_file.h"
 
 enum { HEAD_WIDTH = 64 };
 

@@ -4,7 +4,7 @@
 #ifndef PNB_MODELS_KEYS_BATCH_COUNTS_H
 #define PNB_MODELS_KEYS_BATCH_COUNTS_H
 
-#include "models/weight_types.h"
+#include "models/weights/weight_types.h"
 
 /* Is `key` of a file of layout l the count of one of w's batch norms? */
 bool pnb__batch_count_is(const pnb__weights *w, const pnb__key_mapping *l, const char *key);

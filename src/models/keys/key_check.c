@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "models/keys/batch_counts.h"
-#include "models/quantized_weights.h"
+#include "models/weights/quantized_weights.h"
 
 /* What opening would read: the folder's configuration, else what the arrays tell. */
 static pnb_status read_settings(pnb__key_check *e, const char *config, pnb_error *err)

@@ -4,7 +4,7 @@
 #define PNB_MODELS_KEYS_KEY_MAPPING_H
 
 #include "models/config/config.h"
-#include "models/weight_file.h"
+#include "models/weights/weight_file.h"
 #include "tensor/graph.h"
 
 /* One weight of Penumbra's and one array of a file. In both patterns '#' stands for one layer

@@ -4,7 +4,7 @@
 #define PNB_TRAIN_CONTRASTIVE_CONTRASTIVE_H
 
 #include "io/json/json.h"
-#include "models/lora.h"
+#include "models/lora/lora.h"
 #include "models/model.h"
 #include "penumbra/train.h"
 #include "train/contrastive/mask.h"

@@ -1,6 +1,6 @@
 /* LoRA in contrastive training: what goes with it, what trains, and what a checkpoint is.
  *
- * The matrices hold the sum of base and factors all the time (models/lora.h), so that steps,
+ * The matrices hold the sum of base and factors all the time (models/lora/lora.h), so that steps,
  * micro-batches, bfloat16 products and validation know nothing of it: behind a step gradients of
  * matrices become those of factors, behind an update the sums are made again. A gradient of each
  * adapted matrix is the price; moments of the optimiser are the factors' alone. */

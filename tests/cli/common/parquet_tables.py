@@ -3,7 +3,7 @@ dictionary values, every codec that is read. Snappy's pages are literals and zst
 is all that a decoder needs to see of them here.
 
 As a program: parquet_tables.py sample CODEC VERSION DICTIONARY OUT, the table that
-tests/io/tables/parquet_page.c knows; parquet_tables.py odd OUT, one with columns that are not read;
+tests/io/tables/parquet/parquet_page.c knows; parquet_tables.py odd OUT, one with columns that are not read;
 parquet_tables.py table OUT COLUMN=FILE..., a column of the lines of a text file, or, COLUMN=@FILE, of the
 bytes of the files that its lines name."""
 import struct

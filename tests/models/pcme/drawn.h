@@ -12,7 +12,7 @@
 
 #include "models/pcme/image_head.h"
 #include "models/pcme/text_tower.h"
-#include "models/weights.h"
+#include "models/weights/weights.h"
 
 static pnb_ctx *ctx;
 

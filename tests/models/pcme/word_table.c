@@ -2,7 +2,7 @@
  */
 #include "models/pcme/word_table.h"
 #include "io/tables/word_vectors.h"
-#include "models/weights.h"
+#include "models/weights/weights.h"
 #include "tests/io/scratch.h"
 
 #include <math.h>

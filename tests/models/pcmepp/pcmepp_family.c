@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "models/model.h"
-#include "models/weights.h"
+#include "models/weights/weights.h"
 #include "penumbra/safetensors.h"
 #include "tests/prob/support.h"
 

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/map.h"
-#include "commands/common/align.h"
+#include "commands/common/rows/align.h"
 #include "commands/eval/uncertainty/known_rows.h"
 #include "encode/inputs/inputs.h"
 #include "eval/curation/text_words.h"

@@ -10,9 +10,9 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "commands/common/row_clusters.h"
+#include "commands/common/rows/row_clusters.h"
+#include "commands/common/rows/truth_units.h"
 #include "commands/common/set_use.h"
-#include "commands/common/truth_units.h"
 #include "commands/eval/uncertainty/known_rows.h"
 #include "commands/eval/uncertainty/nearest.h"
 #include "penumbra/match_entropy.h"

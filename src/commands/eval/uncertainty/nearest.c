@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "commands/common/row_clusters.h"
+#include "commands/common/rows/row_clusters.h"
 #include "penumbra/search.h"
 #include "penumbra/selective.h"
 #include "penumbra/view.h"

@@ -12,7 +12,7 @@
 
 #include "base/base.h"
 #include "base/order.h"
-#include "commands/common/align.h"
+#include "commands/common/rows/align.h"
 #include "commands/common/set_use.h"
 #include "commands/eval/uncertainty/known_rows.h"
 #include "penumbra/rank_agreement.h"

@@ -10,8 +10,8 @@
 #include <string.h>
 
 #include "base/grow.h"
-#include "commands/common/id_map.h"
-#include "commands/common/row_clusters.h"
+#include "commands/common/rows/id_map.h"
+#include "commands/common/rows/row_clusters.h"
 #include "commands/common/set_use.h"
 #include "commands/eval/vqa/vqa_question.h"
 #include "io/json/json.h"

@@ -1,0 +1,67 @@
+/* An adapter's folder: what is written is read, what does not fit is refused by name. */
+#include "models/lora/lora.h"
+
+#include "tests/models/scratch.h"
+
+static const char config[] =
+    "{\"embed_dim\": 8,"
+    " \"vision_cfg\": {\"image_size\": 8, \"layers\": 2, \"width\": 8, \"head_width\": 4,"
+    "   \"patch_size\": 4, \"embed_unc\": true, \"mlp_ratio\": 2.0},"
+    " \"text_cfg\": {\"context_length\": 6, \"vocab_size\": 20, \"width\": 8, \"heads\": 2,"
+    "   \"layers\": 1, \"no_causal_mask\": true, \"proj_bias\": true, \"pool_type\": \"last\","
+    "   \"embed_cls\": true, \"embed_unc\": true, \"mlp_ratio\": 2.0}}";
+
+enum { RANK = 3 };
+static const char sha[] = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
+static const pnb__lora_spec usual = {
+    .rank = RANK, .alpha = 6, .targets = "all", .image = true, .text = true, .seed = 4};
+
+static pnb_model *make_model(void)
+{
+    pnb_model *m = NULL;
+    pnb_error err = PNB_ERROR_INIT;
+    if (pnb_model_init_json(&m, ctx, config, 1, &err) != PNB_OK)
+        fail_msg("%s", err.text);
+    return m;
+}
+
+static void test_folder(void **state)
+{
+    (void)state;
+    char *dir = temp_path("adapter");
+    pnb_error err = PNB_ERROR_INIT;
+    pnb_model *m = make_model();
+    pnb__lora *l = NULL, *again = NULL;
+    pnb__param *const heads[] = {pnb__model_find_param(m, "visual.proj")};
+    assert_int_equal(pnb__lora_create(&l, m, &usual, sha, &err), PNB_OK);
+    assert_non_null(heads[0]);
+    assert_false(pnb__lora_is_dir(dir));
+    ((float *)l->items[3].b.data)[1] = 7;
+    ((float *)heads[0]->data)[2] = 5;
+    assert_int_equal(pnb__lora_save(l, heads, 1, "base", dir, &err), PNB_OK);
+    assert_true(pnb__lora_is_dir(dir));
+    ((float *)heads[0]->data)[2] = 0;
+    assert_int_equal(pnb__lora_create(&again, m, &usual, sha, &err), PNB_OK);
+    assert_int_equal(pnb__lora_load(again, heads, 1, dir, &err), PNB_OK);
+    assert_true(((float *)again->items[3].b.data)[1] == 7 && ((float *)heads[0]->data)[2] == 5);
+    for (size_t i = 0; i < l->n; i++)
+        assert_memory_equal(l->items[i].a.data, again->items[i].a.data,
+                            l->items[i].a.n * sizeof(float));
+    assert_int_equal(pnb__lora_load(again, NULL, 0, dir, &err), PNB_ARG); /* heads are locked */
+    pnb_error_reset(&err);
+    again->base_sha256[0] = 'f';
+    assert_int_equal(pnb__lora_load(again, heads, 1, dir, &err), PNB_ARG);
+    assert_non_null(strstr(err.text, "factors of another base"));
+    pnb__lora_free(l);
+    pnb__lora_free(again);
+    pnb_model_free(m);
+    pnb__free(dir);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_folder),
+    };
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
