@@ -75,5 +75,14 @@ want 1 "${train[@]}" "${teacher[@]}" --distill-weight 0 --name no --override "$o
 says "a weight above 0"
 want 1 "${train[@]}" "${teacher[@]}" --mix-share 0.5 --inclusion-alpha 0 --name no --override "$over" --max-steps 1
 says "loss distill knows no match by halves"
+# two sources that number their samples alike: a row belongs to one of them
+want 0 data shapes --out s2 --n 160 --val-share 0.2 --test-share 0.2 --seed 7 -q
+want 0 embed -m $base --images s/train::s2/train -o both_i.safetensors -q
+want 0 embed -m $base --texts s/train::s2/train -o both_t.safetensors -q
+want 1 train --train-data s/train::s2/train --logs l --distill-images both_i.safetensors --distill-texts both_t.safetensors \
+    --name no --override "$over" --max-steps 1
+says "have the id of another one"
+want 1 "${train[@]}" --distill-images i.safetensors --distill-texts i.safetensors --name no --override "$over" --max-steps 1
+says "have the id of another one"
 check "nothing was begun" test ! -e l/no
 finish

@@ -77,8 +77,7 @@ static pnb_status index_ids(const pnb_embeddings *set, pnb__key_map *map, pnb_er
     return status;
 }
 
-/* -1: there is no such row. */
-/* Ids are compared: a hash alone may be another row's. */
+/* Ids are compared: a hash alone may be another row's. -1: there is no such row. */
 static int32_t find_row(const pnb_embeddings *set, const pnb__key_map *map, const char *id)
 {
     size_t place, step = 0;
@@ -97,11 +96,20 @@ static const char *id_of(const pnb_dataset *set, const pnb_sample *s)
     return pnb_dataset_get_kind(set) == PNB_DATASET_TAR && slash != NULL ? slash + 1 : s->key;
 }
 
+/* Whose a row is. */
+typedef struct owner {
+    uint64_t key; /* a hash of the source and the sample's whole key */
+    bool is_taken;
+} owner;
+
 /* While rows are looked for, and what was not found. */
 typedef struct search {
     pnb__key_map map[2];
-    size_t n_texts, n_absent; /* captions seen; rows that are not there */
-    char first_absent[160];   /* its id */
+    owner *owner[2];           /* of each row */
+    size_t part;               /* the source that is read */
+    size_t n_texts;            /* captions seen */
+    size_t n_absent, n_shared; /* rows that are not there; that two things are called */
+    char first_absent[160], first_shared[160]; /* their ids */
 } search;
 
 /* One name is enough to see what is wrong with all. */
@@ -109,6 +117,17 @@ static void note_absent(search *in, const char *id)
 {
     if (in->n_absent++ == 0)
         snprintf(in->first_absent, sizeof in->first_absent, "%s", id);
+}
+
+/* Sources and shards that number their samples anew have the same ids for other pictures: each
+ * would be taught by the first one's rows. */
+static void claim(search *in, int side, int32_t row, uint64_t key, const char *id)
+{
+    owner *o = row >= 0 ? &in->owner[side][row] : NULL;
+    if (o != NULL && o->is_taken && o->key != key && in->n_shared++ == 0)
+        snprintf(in->first_shared, sizeof in->first_shared, "%s", id);
+    if (o != NULL)
+        *o = (owner){key, true};
 }
 
 /* "KEY#k", else "KEY". */
@@ -121,6 +140,7 @@ static int32_t find_text(const pnb__teacher *t, search *in, const char *id, size
         row = find_row(t->set[1], &in->map[1], id);
     if (row < 0)
         note_absent(in, name);
+    claim(in, 1, row, in->n_texts, id); /* a caption is no other one, whatever its sample */
     return row;
 }
 
@@ -138,9 +158,13 @@ static pnb_status find_sample(pnb__teacher *t, search *in, const pnb_dataset *se
         status = pnb__fail(err, read, "%s", why.text);
     if (read == PNB_OK) {
         const char *id = id_of(set, &s);
+        while (i >= pnb_dataset_part_first(set, in->part + 1))
+            in->part++;
         t->image_row[i] = find_row(t->set[0], &in->map[0], id);
         if (t->image_row[i] < 0)
             note_absent(in, id);
+        /* a table may name a picture again, for another caption */
+        claim(in, 0, t->image_row[i], pnb__hash_bytes(s.key, strlen(s.key), in->part), id);
         for (size_t k = 0; k < s.n_texts && status == PNB_OK; k++)
             status = PNB_PUSH(t->text_row, in->n_texts, err, find_text(t, in, id, k));
     }
@@ -154,6 +178,8 @@ static pnb_status find_rows(pnb__teacher *t, const pnb_dataset *set, pnb_error *
     search in = {.n_texts = 0};
     size_t n = pnb_dataset_size(set);
     pnb_status status;
+    for (int side = 0; side < 2; side++)
+        PNB_TRY(PNB_ALLOC_ZERO(in.owner[side], t->set[side]->n, err));
     PNB_TRY(index_ids(t->set[0], &in.map[0], err));
     PNB_TRY(index_ids(t->set[1], &in.map[1], err));
     PNB_TRY(PNB_ALLOC(t->image_row, n, err));
@@ -167,7 +193,15 @@ static pnb_status find_rows(pnb__teacher *t, const pnb_dataset *set, pnb_error *
                            "captions, '%s' first: embed the training data as they are, or leave "
                            "the others out of them",
                            in.n_absent, n, in.n_texts, in.first_absent);
+    else if (in.n_shared > 0)
+        status = pnb__fail(err, PNB_ARG,
+                           "%zu pictures and captions of the training data have the id of another "
+                           "one, '%s' first, and a teacher's row belongs to one: give samples of "
+                           "all sources and shards keys of their own, and embed them anew",
+                           in.n_shared, in.first_shared);
 done:
+    pnb__free(in.owner[0]);
+    pnb__free(in.owner[1]);
     pnb__key_map_reset(&in.map[0]);
     pnb__key_map_reset(&in.map[1]);
     return status;
