@@ -154,5 +154,32 @@ open("broken/adapter_model.safetensors", "wb").write(data)
 PY
 want 1 convert $base --lora broken --out no
 says "stands without its other factor"
+# a folder whose two files are not of one adapter, of a later format, or that is written into itself
+edit() {
+    rm -rf broken && cp -rL l/tuned/checkpoints/latest broken
+    python3 - "$1" <<'PY'
+import json, struct, sys
+config = json.load(open("broken/adapter_config.json"))
+data = open("broken/adapter_model.safetensors", "rb").read()
+n = struct.unpack("<Q", data[:8])[0]
+arrays, body = json.loads(data[8:8 + n]), data[8 + n:]
+exec(sys.argv[1])
+head = json.dumps(arrays).encode()
+head += b" " * (-len(head) % 8)
+open("broken/adapter_model.safetensors", "wb").write(struct.pack("<Q", len(head)) + head + body)
+json.dump(config, open("broken/adapter_config.json", "w"))
+PY
+}
+edit 'config["r"] = 1'
+want 1 convert $base --lora broken --out no
+says "says 1, which the sum is scaled by"
+edit 'arrays.pop(list(arrays)[-1]); body = body[:max(a["data_offsets"][1] for k, a in arrays.items() if k != "__metadata__")]'
+want 1 convert $base --lora broken --out no
+says "or something is missing"
+edit 'config["penumbra"]["format"] = 2'
+want 1 convert $base --lora broken --out no
+says "of a newer one"
+want 1 convert $base --lora l/tuned/checkpoints/latest --out l/tuned/checkpoints/latest
+says "holds an adapter"
 check "nothing was begun" test ! -e l/no -a ! -e no
 finish

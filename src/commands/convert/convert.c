@@ -12,6 +12,7 @@
 #include "commands/common/model_path.h"
 #include "encode/model_files.h"
 #include "io/json/json.h"
+#include "models/lora/lora.h"
 #include "penumbra/image.h"
 #include "penumbra/model.h"
 #include "penumbra/tokenizer.h"
@@ -146,6 +147,9 @@ static pnb_status merge(pnb__app *app, const pnb__convert_opts *o, pnb__result *
     if (pnb_model_is_dir(o->out))
         return pnb__fail(&app->err, PNB_EXISTS, "%s holds a model already; give another --out",
                          o->out);
+    /* a folder that is both is neither to train */
+    if (pnb__lora_is_dir(o->out))
+        return pnb__fail(&app->err, PNB_EXISTS, "%s holds an adapter; give another --out", o->out);
     PNB_TRY(pnb_model_merge_lora(&model, app->ctx, o->dir, o->lora, &app->err));
     PNB_TRY(pnb_model_save(model, o->out, &app->err));
     PNB_TRY(pnb__model_files_copy(o->lora, o->out, true, &n_carried, &app->err));

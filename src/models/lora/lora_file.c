@@ -147,6 +147,7 @@ typedef struct opened {
     pnb_safetensors *file;
     char *path;
     double rank, alpha;
+    size_t n_arrays; /* that the configuration speaks of */
     char base_sha256[65];
 } opened;
 
@@ -170,6 +171,9 @@ static pnb_status read_config(opened *o, const char *path, pnb_error *err)
     const char *kind = json_string_value(json_object_get(root, "peft_type"));
     o->rank = json_number_value(json_object_get(root, "r"));
     o->alpha = json_number_value(json_object_get(root, "lora_alpha"));
+    o->n_arrays = 2 * json_array_size(json_object_get(root, "target_modules")) +
+                  json_array_size(json_object_get(root, "modules_to_save"));
+    const json_t *format = json_object_get(own, "format");
     if (kind == NULL || strcmp(kind, "LORA") != 0)
         status = pnb__fail(err, PNB_UNSUPPORTED, "%s: peft_type is \"%.40s\", LORA is read", path,
                            kind != NULL ? kind : "");
@@ -182,9 +186,25 @@ static pnb_status read_config(opened *o, const char *path, pnb_error *err)
                            "base_weights_sha256): adapters that `penumbra train --lora-rank` made "
                            "are read",
                            path);
+    else if (json_integer_value(format) != FORMAT)
+        status = pnb__fail(err, PNB_UNSUPPORTED,
+                           "%s is not of format %d, which this version reads: it is of a newer one",
+                           path, FORMAT);
     else
         memcpy(o->base_sha256, sha, 65);
     json_decref(root);
+    return status;
+}
+
+/* Arrays that were taken out would leave a part of the base as it was, without a word. */
+static pnb_status open_arrays(opened *o, pnb_error *err)
+{
+    pnb_status status = pnb_safetensors_open(&o->file, o->path, err);
+    if (status == PNB_OK && pnb_safetensors_count(o->file) != o->n_arrays)
+        status = pnb__fail(err, PNB_FORMAT,
+                           "%s has %zu arrays, its " PNB__LORA_CONFIG " names %zu: they are not of "
+                           "one adapter, or something is missing",
+                           o->path, pnb_safetensors_count(o->file), o->n_arrays);
     return status;
 }
 
@@ -204,7 +224,7 @@ static pnb_status open_adapter(opened *o, const char *dir, pnb_error *err)
     if (status == PNB_OK)
         status = read_config(o, config, err);
     if (status == PNB_OK)
-        status = pnb_safetensors_open(&o->file, o->path, err);
+        status = open_arrays(o, err);
     pnb__free(config);
     return status;
 }
@@ -316,7 +336,12 @@ static pnb_status add_product(const opened *o, pnb_model *m, pnb__param *w, cons
     const pnb_array_view *const views[2] = {a, b};
     /* a file that names a bias or a vector as a module is damaged, or no adapter of this model */
     pnb_status status = PNB_OK;
-    if (rank == 0 || out == 0)
+    if ((double)rank != o->rank && out > 0)
+        return pnb__fail(err, PNB_SHAPE,
+                         "%s: %s has rank %zu, " PNB__LORA_CONFIG " says %g, which the sum is "
+                         "scaled by",
+                         o->path, a->name, rank, o->rank);
+    if (out == 0)
         return pnb__fail(err, PNB_SHAPE, "%s: %s is no factor of %s", o->path, a->name, w->name);
     for (size_t i = 0; i < 2 && status == PNB_OK; i++) {
         status = pnb__param_alloc(&factors[i], k, factors[i].n * PNB__REAL_SIZE(k->real), err);
