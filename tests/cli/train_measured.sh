@@ -109,5 +109,10 @@ says "--imagenet-val"
 want 1 "${train[@]}" --name z --imagenet-val nowhere
 says "--imagenet-val"
 want 1 "${train[@]}" --name z --imagenet-val classes --zeroshot-templates no-such-file
+want 1 "${train[@]}" --name z --imagenet-val classes --zeroshot-classnames red,blue
+says "which is none of the class names"
+mkdir -p few && cp -r classes/red classes/blue few
+want 1 "${train[@]}" --name z --imagenet-val few --best-by zeroshot_top5
+says "2 classes have no figure of the best 5"
 check "nothing was begun" test ! -e l/z
 finish

@@ -94,6 +94,12 @@ want 3 "${train[@]}" --train-data some.jsonl --epochs 1 --name some "${hard[@]}"
 check "samples without any are named" grep -q "has no hard negative" l/some/out.log
 want 0 "${train[@]}" --train-data all.jsonl --val-data all.jsonl --epochs 1 --name val "${hard[@]}" 1 -q
 check "validation is as ever" grep -q '"val_loss"' l/val/results.jsonl
+check "a table without negatives" python3 -c '
+import csv
+csv.writer(open("bare.csv", "w", newline="")).writerows(r[:2] for r in csv.reader(open("t.csv", newline="")))'
+want 0 "${train[@]}" --train-data t.csv --val-data bare.csv --max-steps 1 --name bare --retrieval-frequency 0 "${hard[@]}" 1 -q
+want 1 "${train[@]}" --train-data all.jsonl --name no --max-steps 1 "${hard[@]}" 1 --ppcl-lambda 0
+says "none of these has a weight"
 want 1 "${train[@]}" --train-data all.jsonl --name no --max-steps 1 --hard-negatives 1
 says "--hard-negatives-key"
 want 1 "${train[@]}" --train-data all.jsonl --name no --max-steps 1 --hard-negatives-key wrong

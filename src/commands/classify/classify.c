@@ -452,14 +452,29 @@ static pnb_status check_labels(pnb__app *app, const pnb__classify *run)
     return status;
 }
 
-pnb_status pnb__classify_preflight(pnb__app *app, const pnb__classify_opts *opts)
+/* Names that the pictures' classes are not among, by rows that are named and hold nothing. */
+static pnb_status check_names(pnb__app *app, pnb__classify *run)
+{
+    pnb__class_source *source = &run->images.source;
+    const pnb__embed_source rows = pnb__image_inputs_source(source->images);
+    pnb_status status = pnb_embeddings_create(&source->set, PNB_POINT, rows.n, 1, &app->err);
+    for (size_t i = 0; i < rows.n && status == PNB_OK; i++)
+        status = rows.label(rows.user, i, source->set, i, &app->err);
+    return status == PNB_OK
+               ? pnb__class_source_label(source, &run->classes, run->opts->labels, &app->err)
+               : status;
+}
+
+pnb_status pnb__classify_preflight(pnb__app *app, const pnb__classify_opts *opts, size_t *n_classes)
 {
     pnb__classify run = {.opts = opts};
     pnb_status status;
     PNB_TRY(pnb__classify_check(opts, &app->err));
     PNB_TRY(open_sources(app, &run));
     PNB_TRY(check_labels(app, &run));
-    status = pnb__classify_names(app, &run);
+    PNB_TRY(pnb__classify_names(app, &run));
+    PNB_TRY(check_names(app, &run));
+    *n_classes = run.classes.n;
 done:
     pnb__classify_reset(&run);
     return status;

@@ -125,9 +125,11 @@ typedef struct pnb__classify {
 #define PNB__CLASSIFY_TASK "zeroshot_classification"
 
 /* Before hours pass until they are needed: that pictures, their classes and prompts can be had,
- * that pictures have labels and are to be embedded. What it opened is closed again. Errors  those
- * of pnb__classify_run, ARG (an embedding set, no label) */
-pnb_status pnb__classify_preflight(pnb__app *app, const pnb__classify_opts *opts);
+ * that pictures have labels, which are among the classes, and are to be embedded. What it opened is
+ * closed again; *n_classes is how many there are. Errors  those of pnb__classify_run, ARG (an
+ * embedding set, no label) */
+pnb_status pnb__classify_preflight(pnb__app *app, const pnb__classify_opts *opts,
+                                   size_t *n_classes);
 /* Does everything that opts ask for but printing; release with pnb__classify_reset in any case. */
 pnb_status pnb__classify_run(pnb__app *app, const pnb__classify_opts *opts, pnb__classify *run);
 void pnb__classify_reset(pnb__classify *run);

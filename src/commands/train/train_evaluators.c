@@ -70,7 +70,8 @@ static pnb_status run_zeroshot(void *user, const pnb_train_snapshot *now, pnb_tr
 /* Without a frequency every second epoch, as open_clip has it; its 0 is never. */
 static pnb_status open_zeroshot(pnb__train_evaluators *e, pnb__app *app, pnb__train_args *a)
 {
-    enum { USUAL = 2 };
+    enum { USUAL = 2, BEST_OF = 5 };
+    size_t n_classes = 0;
     const bool is_asked = a->zeroshot_frequency != PNB__INT_UNSET && a->zeroshot_frequency > 0;
     if (a->imagenet_val == NULL && is_asked)
         return pnb__usage(app, "--zeroshot-frequency %lld: give the pictures with --imagenet-val",
@@ -87,7 +88,13 @@ static pnb_status open_zeroshot(pnb__train_evaluators *e, pnb__app *app, pnb__tr
     e->zeroshot.templates = a->zeroshot_templates;
     if (a->zeroshot_split != NULL)
         e->zeroshot.source.split = a->zeroshot_split;
-    pnb_status status = pnb__classify_preflight(app, &e->zeroshot);
+    pnb_status status = pnb__classify_preflight(app, &e->zeroshot, &n_classes);
+    if (status == PNB_OK && n_classes < BEST_OF && a->job.best_by != NULL &&
+        strcmp(a->job.best_by, "zeroshot_top5") == 0)
+        status = pnb__fail(&app->err, PNB_ARG,
+                           "%zu classes have no figure of the best %d, and --best-by zeroshot_top5 "
+                           "would find no checkpoint the best",
+                           n_classes, (int)BEST_OF);
     if (status != PNB_OK) {
         pnb__error_prefix(&app->err, "--imagenet-val");
         return status;
@@ -222,8 +229,10 @@ static pnb_status open_retrieval(pnb__train_evaluators *e, pnb__app *app, pnb__t
     if (o->val_data == NULL)
         return pnb__usage(app, "--retrieval-frequency ranks pictures and captions of validation: "
                                "give --val-data");
+    pnb_dataset_opts opts = o->dataset;
+    opts.negatives_key = NULL; /* of the training data alone */
     pnb_status status =
-        pnb__image_inputs_open_set(&e->pictures.images, o->val_data, &o->dataset, &app->err);
+        pnb__image_inputs_open_set(&e->pictures.images, o->val_data, &opts, &app->err);
     if (status == PNB_OK)
         status =
             add_captions(e, pnb__image_inputs_set(e->pictures.images), o->val_level, &app->err);

@@ -18,10 +18,11 @@ _Static_assert((int)PNB_N_LOSS_TERMS <= (int)PNB__MAX_FIGURES, "every loss term 
 
 /* A synthetic set is as large as it is asked to be. Warnings of a source are said before hours of
  * training and not after them. */
-static pnb_status open_dataset(pnb__contrastive *c, const char *spec, pnb_dataset **out,
-                               pnb_error *err)
+static pnb_status open_dataset(pnb__contrastive *c, const char *spec, const char *negatives_key,
+                               pnb_dataset **out, pnb_error *err)
 {
     pnb_dataset_opts opts = c->opts->dataset;
+    opts.negatives_key = negatives_key;
     opts.n_synthetic = (size_t)c->opts->train_num_samples;
     pnb_status status = pnb_dataset_open(out, spec, &opts, err);
     for (size_t i = 0; status == PNB_OK && i < pnb_dataset_n_warnings(*out); i++)
@@ -200,10 +201,12 @@ static pnb_status open_contrastive(void *self, const char *checkpoint, pnb__obje
     c->exchange = o->exchange; /* the loop has put in the one of a single process by now */
     PNB_TRY(check_others(c, err));
     if (c->train == NULL) /* open already where its classes were counted */
-        PNB_TRY(open_dataset(c, c->opts->train_data, &c->train, err));
+        PNB_TRY(
+            open_dataset(c, c->opts->train_data, c->opts->dataset.negatives_key, &c->train, err));
     PNB_TRY(check_factors(c, err));
     if (c->opts->val_data != NULL)
-        PNB_TRY(open_dataset(c, c->opts->val_data, &c->val, err));
+        /* validation has no use for negatives, and its data need have none */
+        PNB_TRY(open_dataset(c, c->opts->val_data, NULL, &c->val, err));
     /* a checkpoint of factors stands on the base, which --model names in a resumed run too */
     PNB_TRY(pnb__contrastive_open_model(c, c->opts->lora_rank > 0 ? NULL : checkpoint, err));
     PNB_TRY(pnb__contrastive_adapt(c, checkpoint, err));
@@ -466,7 +469,7 @@ static pnb_status settle_batch(pnb__contrastive *c, pnb_train_opts *o, pnb_error
     size_t n = 0;
     if (!o->batch_by_class)
         return PNB_OK;
-    pnb_status status = open_dataset(c, o->train_data, &c->train, err);
+    pnb_status status = open_dataset(c, o->train_data, o->dataset.negatives_key, &c->train, err);
     if (status == PNB_OK)
         status = pnb_loader_count_classes(c->train, &n, err);
     if (status == PNB_OK && n < 2)

@@ -87,6 +87,12 @@ static pnb_status check_data(const pnb_train_opts *o, pnb_error *err)
         return pnb__fail(err, PNB_ARG,
                          "hard negatives are 0 to 64 of a sample, and --hard-negatives goes with "
                          "--hard-negatives-key");
+    if (o->n_negatives > 0 &&
+        !(o->loss.weight[PNB_LOSS_PPCL] > 0 || o->loss.weight[PNB_LOSS_SIGLIP] > 0 ||
+          o->loss.weight[PNB_LOSS_CLIP] > 0))
+        return pnb__fail(err, PNB_ARG,
+                         "--hard-negatives count in ppcl, siglip and clip, and none of these has a "
+                         "weight: give --ppcl-lambda, --siglip-lambda or --clip-lambda");
     if (o->grad_cache_bf16 && pnb_peers_count(o->ranks) > 1)
         return pnb__fail(err, PNB_UNSUPPORTED,
                          "--grad-cache-precision bf16 is of one process: between several "
