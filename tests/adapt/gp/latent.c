@@ -2,7 +2,7 @@
 #include "adapt/gp/latent.h"
 #include "tests/adapt/gp/support.h"
 
-enum { D = 6, M = 8, Q = 2, N = 5 };
+enum { D = 6, M = 10, Q = 2, N = 5 };
 
 typedef struct setting {
     pnb_ctx *ctx;

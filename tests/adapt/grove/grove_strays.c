@@ -96,8 +96,28 @@ static void counterparts_add_what_they_strayed(void **state)
     free_world(&w);
 }
 
+/* A side that has fewer pairs knows no counterparts of the other's. */
+static void sides_of_two_samples_are_refused(void **state)
+{
+    world w;
+    pnb_adapter *other = NULL;
+    pnb_error err = PNB_ERROR_INIT;
+    make_world(&w, 60);
+    pnb_adapter *a = learn_with(&w, 1, PNB_GROVE_LATENT_COUNTERPARTS);
+    const char *dir = scratch_path(*state, "samples");
+    ((pnb__grove *)a->self)->part[PNB_ADAPTER_IMAGES].n_missed -= 7;
+    assert_ok(pnb_adapter_save(a, dir, &err), &err);
+    assert_int_equal(pnb_adapter_load(&other, w.ctx, dir, &err), PNB_FORMAT);
+    assert_non_null(strstr(err.text, "sample of pairs"));
+    pnb_adapter_free(a);
+    free_world(&w);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(counterparts_add_what_they_strayed)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(counterparts_add_what_they_strayed),
+        cmocka_unit_test_setup_teardown(sides_of_two_samples_are_refused, scratch_setup,
+                                        scratch_teardown)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
