@@ -205,6 +205,30 @@ static void damage_is_told(void **state)
     pnb__free(bytes);
 }
 
+/* Data that lost bytes before a whole footer: the last column would end a byte behind the file. */
+static void columns_beyond_the_file_are_refused(void **state)
+{
+    char *bytes = NULL;
+    size_t n = 0;
+    uint32_t n_footer = 0;
+    uint64_t end = 0;
+    pnb_error err = PNB_ERROR_INIT;
+    (void)state;
+    assert_int_equal(pnb__read_file(CORPUS "none-1-0", 1 << 20, &bytes, &n, NULL), PNB_OK);
+    assert_int_equal(pnb__parquet_open(&table, bytes, n, "t", NULL), PNB_OK);
+    for (size_t g = 0; g < table.n_groups; g++)
+        for (size_t i = 0; i < table.n_leaves; i++)
+            end = PNB_MAX(end, table.groups[g].chunks[i].end);
+    pnb__parquet_close(&table);
+    memcpy(&n_footer, bytes + n - 8, sizeof n_footer);
+    size_t tail = (size_t)n_footer + 8, kept = (size_t)end - 1 - tail;
+    assert_true(kept >= 4 && kept + tail < n);
+    memmove(bytes + kept, bytes + n - tail, tail);
+    assert_int_equal(pnb__parquet_open(&table, bytes, kept + tail, "t", &err), PNB_FORMAT);
+    assert_non_null(strstr(err.text, "lies beyond the end of the file"));
+    pnb__free(bytes);
+}
+
 /* What our own writer leaves. */
 static void our_own_tables_are_read(void **state)
 {
@@ -250,6 +274,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_value_is_read), cmocka_unit_test(what_is_not_read_is_named),
-        cmocka_unit_test(damage_is_told), cmocka_unit_test(our_own_tables_are_read)};
+        cmocka_unit_test(damage_is_told), cmocka_unit_test(columns_beyond_the_file_are_refused),
+        cmocka_unit_test(our_own_tables_are_read)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
