@@ -17,8 +17,6 @@ and a run without it builds it.
   BENCH_FAISS  a folder with an unpacked libfaiss-dev, where it is not installed
 """
 import os
-import platform
-import subprocess
 import sys
 
 import benchlib
@@ -35,26 +33,11 @@ INT8_SHARE, INT8_RECALL = 0.35, 0.999
 # ---- beside FAISS ----
 
 def peer_program():
-    folder = next((f for f in (os.path.join(os.environ.get("BENCH_FAISS", "/nowhere"), "usr"), "/usr")
-                   if os.path.exists(os.path.join(f, "include", "faiss", "IndexHNSW.h"))), None)
+    folder = benchlib.faiss_folder("IndexHNSW.h")
     if folder is None:
         raise benchlib.CannotMeasure("libfaiss-dev is not installed: apt-get install libfaiss-dev g++ "
                                      "(or set BENCH_FAISS to a folder where the package is unpacked)")
-    build = os.path.dirname(benchlib.PENUMBRA)
-    if os.path.exists(os.path.join(build, "CMakeCache.txt")):
-        subprocess.run(["cmake", "--build", build, "--target", "penumbra_shared"], check=True,
-                       stdout=subprocess.DEVNULL)
-    path = os.path.join(build, "bench", "faiss_ann")
-    os.makedirs(os.path.dirname(path), exist_ok=True)
-    command = ["g++", "-std=c++17", "-O2", "-fopenmp", "-I", os.path.join(folder, "include"), "-I",
-               os.path.join(benchlib.ROOT, "include"), os.path.join(benchlib.PEERS, "faiss_ann.cpp"),
-               "-o", path, "-L", os.path.join(folder, "lib", platform.machine() + "-linux-gnu"),
-               "-lfaiss", "-L", build, "-lpenumbra", "-Wl,-rpath," + build, "-llapack", "-lblas"]
-    try:
-        subprocess.run(command, check=True, capture_output=True, text=True)
-    except (FileNotFoundError, subprocess.CalledProcessError) as e:
-        raise benchlib.CannotMeasure("%s\n%s" % (" ".join(command), getattr(e, "stderr", e))) from e
-    return path
+    return benchlib.faiss_program(folder, "faiss_ann")
 
 
 def measure(program, kind):

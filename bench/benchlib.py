@@ -104,6 +104,37 @@ def check_peer():
                             "(or set BENCH_PYTHON)") from e
 
 
+# ---- FAISS ----
+
+def faiss_folder(header):
+    """The folder with include and lib, None where FAISS is not there."""
+    for folder in (os.path.join(os.environ.get("BENCH_FAISS", "/nowhere"), "usr"), "/usr"):
+        if os.path.exists(os.path.join(folder, "include", "faiss", header)):
+            return folder
+    return None
+
+
+def faiss_program(folder, name):
+    """Builds peers/NAME.cpp beside FAISS and this build's own library."""
+    build = os.path.dirname(PENUMBRA)
+    if os.path.exists(os.path.join(build, "CMakeCache.txt")):
+        subprocess.run(["cmake", "--build", build, "--target", "penumbra_shared"], check=True,
+                       stdout=subprocess.DEVNULL)
+    path = os.path.join(build, "bench", name)
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    command = ["g++", "-std=c++17", "-O2", "-fopenmp", "-I", os.path.join(folder, "include"), "-I",
+               os.path.join(ROOT, "include"), os.path.join(PEERS, name + ".cpp"), "-o", path, "-L",
+               os.path.join(folder, "lib", platform.machine() + "-linux-gnu"), "-lfaiss", "-L", build,
+               "-lpenumbra", "-Wl,-rpath," + build, "-llapack", "-lblas"]
+    try:
+        subprocess.run(command, check=True, capture_output=True, text=True)
+    except FileNotFoundError as e:
+        raise CannotMeasure("g++ is missing: apt-get install g++") from e
+    except subprocess.CalledProcessError as e:
+        raise CannotMeasure("%s\n%s" % (" ".join(command), e.stderr[-2000:])) from e
+    return path
+
+
 def median(values):
     values = sorted(values)
     n = len(values)

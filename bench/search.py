@@ -12,8 +12,6 @@ captions by 5,000 pictures are evaluated both ways in under 1 GB and in less tim
                installed
 """
 import os
-import platform
-import subprocess
 import sys
 
 import benchlib
@@ -28,35 +26,6 @@ INSTALL = ("FAISS: not measured, libfaiss-dev is not installed: apt-get install 
 
 
 # ---- FAISS ----
-
-def faiss_folder():
-    """The folder with include and lib, None where FAISS is not there."""
-    for folder in (os.path.join(os.environ.get("BENCH_FAISS", "/nowhere"), "usr"), "/usr"):
-        if os.path.exists(os.path.join(folder, "include", "faiss", "IndexFlat.h")):
-            return folder
-    return None
-
-
-def faiss_program(folder):
-    build = os.path.dirname(benchlib.PENUMBRA)
-    if os.path.exists(os.path.join(build, "CMakeCache.txt")):
-        subprocess.run(["cmake", "--build", build, "--target", "penumbra_shared"], check=True,
-                       stdout=subprocess.DEVNULL)
-    source = os.path.join(benchlib.PEERS, "faiss_flat.cpp")
-    path = os.path.join(build, "bench", "faiss_flat")
-    libraries = os.path.join(folder, "lib", platform.machine() + "-linux-gnu")
-    os.makedirs(os.path.dirname(path), exist_ok=True)
-    command = ["g++", "-std=c++17", "-O2", "-fopenmp", "-I", os.path.join(folder, "include"), "-I",
-               os.path.join(benchlib.ROOT, "include"), source, "-o", path, "-L", libraries,
-               "-lfaiss", "-L", build, "-lpenumbra", "-Wl,-rpath," + build, "-llapack", "-lblas"]
-    try:
-        subprocess.run(command, check=True, capture_output=True, text=True)
-    except FileNotFoundError as e:
-        raise benchlib.CannotMeasure("g++ is missing: apt-get install g++") from e
-    except subprocess.CalledProcessError as e:
-        raise benchlib.CannotMeasure("%s\n%s" % (" ".join(command), e.stderr[-2000:])) from e
-    return path
-
 
 def faiss_settings():
     """Ways threads wait and builds of OpenBLAS; a build counts where it is installed."""
@@ -76,11 +45,11 @@ def run_faiss(program, setting):
 
 def faiss_rows(report):
     """Each side gets the setting in which it is fastest, case by case."""
-    folder = faiss_folder()
+    folder = benchlib.faiss_folder("IndexFlat.h")
     if folder is None:
         report.say(INSTALL)
         return
-    program = faiss_program(folder)
+    program = benchlib.faiss_program(folder, "faiss_flat")
     found = [(s, run_faiss(program, s)) for s in faiss_settings()]
     rows = []
     for i, (n_queries, target) in enumerate(FAISS_TARGETS.items()):

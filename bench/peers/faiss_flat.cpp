@@ -11,7 +11,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -19,53 +18,15 @@
 #include <string>
 #include <vector>
 
+#include "faiss_peer.hpp"
 #include "penumbra/search.h"
 
 namespace {
 
-uint64_t mix(uint64_t x) {
-    x += 0x9e3779b97f4a7c15ULL;
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
-    return x ^ (x >> 31);
-}
-
-void fill_row(uint64_t seed, size_t row, size_t dim, float *out) {
-    double norm = 0;
-    for (size_t d = 0; d < dim; d++) {
-        uint64_t w = mix(mix(seed) + row * dim + d);
-        int sum = -510;
-        for (int i = 0; i < 4; i++)
-            sum += static_cast<int>(w >> (8 * i) & 255);
-        out[d] = static_cast<float>(sum);
-        norm += static_cast<double>(sum) * sum;
-    }
-    for (size_t d = 0; d < dim; d++)
-        out[d] = static_cast<float>(out[d] / std::sqrt(norm));
-}
-
 void fill(uint64_t seed, size_t n, size_t dim, float *out) {
 #pragma omp parallel for
     for (size_t i = 0; i < n; i++)
-        fill_row(seed, i, dim, out + i * dim);
-}
-
-double now() {
-    using namespace std::chrono;
-    return duration<double>(steady_clock::now().time_since_epoch()).count();
-}
-
-double median(std::vector<double> x) {
-    std::sort(x.begin(), x.end());
-    size_t n = x.size();
-    return n % 2 ? x[n / 2] : 0.5 * (x[n / 2 - 1] + x[n / 2]);
-}
-
-void check(pnb_status status, const pnb_error &err) {
-    if (status == PNB_OK)
-        return;
-    std::fprintf(stderr, "faiss_flat: %s\n", err.text);
-    std::exit(1);
+        direction(seed, i, dim, out + i * dim);
 }
 
 // Paths of the BLAS libraries this process has loaded.
