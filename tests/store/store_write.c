@@ -1,11 +1,9 @@
 /* Adding and removing, undisturbed and disturbed: killed at every step and at 50 random moments, a
  * full disk, two writers, a reader beside a writer, clocks that jump. */
-#include "tests/store/fixture.h"
+#include "tests/store/killed.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
-#include <sys/wait.h>
 #include <time.h>
 
 /* The library's clock in this program: libc's unless a test sets it. */
@@ -111,41 +109,6 @@ static void two_writers(void **state)
     pnb_store_close(one);
 }
 
-/* The collection holds whole batches of `step` rows in order, each row once. */
-static size_t assert_whole(pnb_store *store, size_t step)
-{
-    pnb_store_rows rows = {0};
-    pnb_error err = PNB_ERROR_INIT;
-    char id[24];
-    assert_ok(pnb_store_list(store, NULL, 0, 0, &rows, &err), &err);
-    size_t n = rows.n;
-    assert_int_equal(n % step, 0);
-    for (size_t i = 0; i < n; i++) {
-        snprintf(id, sizeof id, "r%zu", i);
-        assert_string_equal(rows.items[i].id, id);
-    }
-    pnb_store_rows_reset(&rows);
-    return n;
-}
-
-/* Adds batches of 3 in a process of its own, each confirmed by a byte once it is there. */
-enum { STEP = 3 };
-static pid_t start_adding(const char *path, size_t n, int confirm)
-{
-    pid_t child = fork();
-    if (child != 0)
-        return child;
-    pnb_store *store = NULL;
-    pnb_error err = PNB_ERROR_INIT;
-    bool ok = pnb_store_open(&store, path, &err) == PNB_OK;
-    for (size_t at = 0; at < n && ok; at += STEP) {
-        ok = try_add(store, at, STEP, NULL, &err) == PNB_OK;
-        ok = ok && write(confirm, "+", 1) == 1;
-    }
-    pnb_store_close(store);
-    _exit(ok ? 0 : 1);
-}
-
 static void a_reader_beside_a_writer(void **state)
 {
     scratch *s = *state;
@@ -164,33 +127,13 @@ static void a_reader_beside_a_writer(void **state)
         before = n;
     }
     assert_int_equal(WEXITSTATUS(status), 0);
-    assert_int_equal(assert_whole(reader, STEP), 120);
+    assert_int_equal(assert_whole(reader), 120);
     close(null);
     pnb_embeddings_free(query);
     pnb_store_close(reader);
 }
 
 /* ---- killed ---- */
-
-/* What a writer that is gone has left can be read at once, checked, and gone on with. */
-static void assert_survived(scratch *s, size_t n_confirmed, size_t n_all)
-{
-    const char *path = scratch_path(s, "c");
-    pnb_store_verified verified;
-    pnb_error err = PNB_ERROR_INIT;
-    pnb_store *store = opened(path);
-    size_t n = assert_whole(store, STEP);
-    assert_true(n >= STEP * n_confirmed); /* nothing that was confirmed is lost */
-    assert_ok(pnb_store_verify(path, NULL, &verified, &err), &err);
-    assert_int_equal(verified.n_problems, 0);
-    assert_int_equal(verified.n_rows, n);
-    for (size_t at = 0; at < n_all; at += STEP)
-        assert_int_equal(add_rows(store, at, STEP).n_added, at < n ? 0 : STEP);
-    assert_int_equal(assert_whole(store, STEP), n_all);
-    pnb_store_close(store);
-    assert_ok(pnb_store_verify(path, NULL, &verified, &err), &err);
-    assert_int_equal(verified.n_problems + verified.n_leftovers, 0);
-}
 
 static void killed_at_random_moments(void **state)
 {
@@ -214,7 +157,7 @@ static void killed_at_random_moments(void **state)
             n_confirmed++;
         close(ends[0]);
         n_killed += WIFSIGNALED(status);
-        assert_survived(s, n_confirmed, 10 * STEP);
+        assert_survived(scratch_path(s, "c"), n_confirmed, 10 * STEP);
     }
     assert_true(n_killed > 5);
 }
@@ -240,7 +183,7 @@ static void killed_at_every_step(void **state)
         }
         waitpid(child, &status, 0);
         assert_true(WIFSIGNALED(status) || WEXITSTATUS(status) == 0);
-        assert_survived(s, 0, 4 * STEP);
+        assert_survived(scratch_path(s, "c"), 0, 4 * STEP);
         if (!WIFSIGNALED(status)) {
             assert_true(step > 15);
             break;
@@ -264,9 +207,9 @@ static void a_full_disk(void **state)
         if (status != PNB_OK)
             assert_failed(status, &err, PNB_IO, "No space left on device");
         n_failed += status != PNB_OK;
-        assert_int_equal(assert_whole(store, STEP), status == PNB_OK ? 2 * STEP : STEP);
+        assert_int_equal(assert_whole(store), status == PNB_OK ? 2 * STEP : STEP);
         pnb_store_close(store);
-        assert_survived(s, 1, 4 * STEP);
+        assert_survived(scratch_path(s, "c"), 1, 4 * STEP);
         if (is_over)
             break;
     }

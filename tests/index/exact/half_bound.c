@@ -2,34 +2,7 @@
  * score, on sets of instructions with and without it; when halves are left for floats. */
 #include "index/exact/half_bound.h"
 
-#include "tests/prob/support.h"
-
-static pnb_ctx *context(pnb_isa isa)
-{
-    pnb_ctx_opts opts = pnb_ctx_opts_default();
-    pnb_ctx *ctx = NULL;
-    opts.n_threads = 2;
-    opts.isa = isa;
-    return pnb_ctx_create(&ctx, &opts, NULL) == PNB_OK ? ctx : NULL;
-}
-
-/* Spread out, close together (more within the bounds than a list holds), one row again and again,
- * of very different lengths, with rows of zeros and of what the unit takes as zeros. */
-enum { WIDE, CLOSE, SAME, LENGTHS, N_KINDS };
-
-static void shape_rows(gaussians *g, size_t n, size_t dim, int kind, bool is_query)
-{
-    for (size_t i = 0; i < n; i++)
-        for (size_t d = 0; d < dim; d++) {
-            float *x = &g->mean[i * dim + d];
-            if (kind == CLOSE)
-                *x = 1.0f + 1e-4f * *x;
-            else if (kind == SAME && !is_query)
-                *x = g->mean[d];
-            else if (kind == LENGTHS)
-                *x *= i % 7 == 0 ? 0.0f : i % 7 == 1 ? 1e-39f : powf(10.0f, (float)(i % 11) - 5.0f);
-        }
-}
+#include "tests/index/exact/shapes.h"
 
 static void check_hits(pnb_measure measure, int kind, size_t dim, pnb_isa isa)
 {
