@@ -248,15 +248,16 @@ pnb_status pnb_store_search(pnb_store *store, const pnb_ctx *ctx, const pnb_embe
 /* What pnb_store_build made and found. */
 typedef struct pnb_store_built {
     size_t n_shards, n_built; /* in all, and those that had none yet */
-    double least_recall;      /* of those built; 1 where none was */
+    double least_recall;      /* of all; 1 where there is none */
     double bytes;             /* of those built */
 } pnb_store_built;
 
 /* Builds the files that searches of kind HNSW or IVF by opts' measure read: one a shard, beside it,
  * for each that has none. Shards do not change, so such a file stays right; it goes with its shard.
  * Rows that come later are searched exactly until this is called again. Others may write while an
- * index is built; it is the writer for the moment in which a file gets its place. `out` may be
- * NULL. Errors  ARG (another kind), BUSY (for a minute), and those of pnb_index_create */
+ * index is built; it is the writer for the moment in which a file gets its place. Files that are
+ * there stay, whatever recall they were made for; with `out` NULL they are not looked at.
+ * Errors  ARG (another kind), BUSY (for a minute), and those of pnb_index_create and _open */
 pnb_status pnb_store_build(pnb_store *store, const pnb_ctx *ctx, const pnb_search_opts *opts,
                            pnb_store_built *out, pnb_error *err);
 /* Rows of shards that have no such file: they are searched exactly.  Errors  FORMAT, IO, NOMEM */

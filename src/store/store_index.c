@@ -52,37 +52,52 @@ done:
     return status;
 }
 
-/* Rows of all shards that have no index yet, as one job to whoever watches. */
-typedef struct watched {
+/* The job: rows of all shards that have no index yet are one to whoever watches. */
+typedef struct building {
+    pnb_store *store;
+    const pnb_ctx *ctx;
+    pnb_search_opts opts;
     pnb_watch to;
-    size_t n_before, n;
-} watched;
+    size_t n_before, n; /* rows */
+    pnb_store_built built;
+    bool looks; /* at what is there already */
+} building;
 
 static bool step(void *user, size_t done, size_t total)
 {
-    const watched *w = user;
+    const building *b = user;
     (void)total;
-    return w->to.step == NULL || w->to.step(w->to.user, w->n_before + done, w->n);
+    return b->to.step == NULL || b->to.step(b->to.user, b->n_before + done, b->n);
 }
 
-static pnb_status build_shard(pnb_store *store, const pnb__shard *shard, const pnb_ctx *ctx,
-                              const pnb_search_opts *opts, pnb_store_built *out, pnb_error *err)
+static void count_built(building *b, const pnb_index *index, bool is_new, size_t n_rows)
 {
     pnb_index_about about;
+    pnb_index_describe(index, &about);
+    b->built.least_recall = PNB_MIN(b->built.least_recall, about.recall);
+    b->built.n_built += is_new;
+    b->built.bytes += is_new ? about.bytes : 0;
+    b->n_before += is_new ? n_rows : 0;
+}
+
+/* Opening an index that is there finds whether it is whole, and what it is worth. */
+static pnb_status build_shard(building *b, const pnb__shard *shard, pnb_error *err)
+{
     pnb_index *index = NULL;
     pnb_view view = {0};
     char *path = NULL;
     pnb_status status;
-    PNB_TRY(pnb__shard_index_path(shard, opts->kind, &path, err));
-    if (pnb__path_is_file(path))
+    PNB_TRY(pnb__shard_index_path(shard, b->opts.kind, &path, err));
+    bool is_new = !pnb__path_is_file(path);
+    if (!is_new && !b->looks)
         goto done;
-    PNB_TRY(pnb__set_view(&view, shard->set, opts->measure, err));
-    PNB_TRY(pnb_index_create(&index, ctx, &view.rows, opts, err));
-    PNB_TRY(save(store, shard, ctx, index, path, err));
-    pnb_index_describe(index, &about);
-    out->n_built++;
-    out->bytes += about.bytes;
-    out->least_recall = PNB_MIN(out->least_recall, about.recall);
+    PNB_TRY(pnb__set_view(&view, shard->set, b->opts.measure, err));
+    if (is_new) {
+        PNB_TRY(pnb_index_create(&index, b->ctx, &view.rows, &b->opts, err));
+        PNB_TRY(save(b->store, shard, b->ctx, index, path, err));
+    } else
+        PNB_TRY(pnb_index_open(&index, b->ctx, &view.rows, &b->opts, path, err));
+    count_built(b, index, is_new, shard->set->n);
 done:
     pnb_index_free(index);
     pnb_view_reset(&view);
@@ -124,26 +139,26 @@ static pnb_status count_unbuilt(const pnb__snapshot *now, pnb_index_kind kind, s
 pnb_status pnb_store_build(pnb_store *store, const pnb_ctx *ctx, const pnb_search_opts *opts,
                            pnb_store_built *out, pnb_error *err)
 {
-    pnb_store_built built = {.least_recall = 1};
-    pnb_search_opts o = *opts;
-    watched w = {.to = opts->watch};
+    building b = {.store = store,
+                  .ctx = ctx,
+                  .opts = *opts,
+                  .to = opts->watch,
+                  .built = {.least_recall = 1},
+                  .looks = out != NULL};
     pnb__snapshot *now = NULL;
     pnb_status status;
-    if (!pnb__shard_has_index_file(o.kind))
+    if (!pnb__shard_has_index_file(opts->kind))
         return pnb__fail(err, PNB_ARG, "only hnsw and ivf are built beforehand");
     PNB_TRY(pnb__snapshot_take(store, &now, err));
-    PNB_TRY(count_unbuilt(now, o.kind, &w.n, err));
-    built.n_shards = now->n_shards;
-    o.watch = (pnb_watch){step, &w};
+    PNB_TRY(count_unbuilt(now, opts->kind, &b.n, err));
+    b.built.n_shards = now->n_shards;
+    b.opts.watch = (pnb_watch){step, &b};
     if (now->n_shards > 0)
-        PNB_TRY(settle(now, &o, err));
-    for (size_t i = 0; i < now->n_shards; i++) {
-        size_t n_built = built.n_built;
-        PNB_TRY(build_shard(store, now->shards[i], ctx, &o, &built, err));
-        w.n_before += built.n_built > n_built ? now->shards[i]->set->n : 0;
-    }
+        PNB_TRY(settle(now, &b.opts, err));
+    for (size_t i = 0; i < now->n_shards; i++)
+        PNB_TRY(build_shard(&b, now->shards[i], err));
     if (out != NULL)
-        *out = built;
+        *out = b.built;
 done:
     pnb__snapshot_drop(store, now);
     return status;

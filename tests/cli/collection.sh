@@ -163,12 +163,26 @@ else
     check "built" test "$status" -eq 0
     has_keys collection n_shards n_built recall bytes
     check "a file beside the shard" test -s ready/shards/*.hnsw
+    index=$(ls ready/shards/*.hnsw)
+    cp "$index" whole
+    sed -i '1s/"recall": [0-9.]*/"recall": 0.25/' "$index"
+    want 0 collection build ready --approx hnsw --json
+    prints '"recall": 0.25'
+    says "remove their files, shards/*.hnsw"
+    truncate -s -9 "$index"
+    want 1 collection build ready --approx hnsw
+    says "is damaged: remove the file"
+    cp whole "$index"
     want 0 search --collection ready --queries all.safetensors -k 2 --approx hnsw --json
     check "the same hits" test "$(hits | cut -c1-60)" = "$(cut -c1-60 exactly)"
     want 0 search --index all.safetensors --queries all.safetensors -k 2 --approx ivf --recall 0.9
     says "building it"
     want 0 search --index all.safetensors --queries all.safetensors -k 2 --approx ivf
     check "opened, not built" test "$(grep -c 'building it' err)" -eq 0
+    check "and enough for what is wanted" test "$(grep -c 'recall' err)" -eq 0
+    sed -i '1s/"recall": [0-9.]*/"recall": 0.25/' all.safetensors.ivf
+    want 0 search --index all.safetensors --queries all.safetensors -k 2 --approx ivf
+    says "its recall of 0.2500 is below the 0.9900 that are wanted: remove the file"
 fi
 want 2 search --index all.safetensors --queries all.safetensors --approx int8 --shortlist 5
 says "--shortlist"

@@ -1,6 +1,7 @@
 #!/bin/bash
 # serve --approx: the same hits as an exact search of so few rows, under filters and limits too; replies
-# say what was asked; indexes are built at the start, opened later, built for what comes; what is refused.
+# say what was asked; conformal lists; indexes are built at the start, opened later, built for what comes;
+# what is refused.
 source "$(dirname "$0")/common/lib.sh"
 source "$(dirname "$0")/common/serve.sh"
 run collection create probe
@@ -50,6 +51,39 @@ for kind in int8 bf16; do
     check "$kind: as an exact search" python3 same.py $kind
     stop_server
 done
+
+# lists by conformal prediction: as exact ones, of set and collection
+want 0 embed -m model --texts shapes/train/captions.jsonl -o t.safetensors -q
+want 0 search --index i.safetensors --queries t.safetensors -k 5 --json
+check "a truth" python3 - <<'END'
+import json
+hits, ids = json.load(open("out"))["hits"], [json.loads(line)["id"] for line in open("t.ids.jsonl")]
+open("own.pairs", "w").writelines("%s\t%s\n" % (hits[5 * n + n % 5]["id"], i) for n, i in enumerate(ids)) # not always the first
+END
+want 0 calibrate --images i.safetensors --texts t.safetensors --gallery images --truth own.pairs --out fit.json -q
+calibrated() { # KIND: a server that has read it for both, for this once
+    cp fit.json i.calibration.json
+    cp fit.json photos/collection.calibration.json
+    start_server -m model --collection photos --images i.safetensors --approx "$1"
+    check "$1: conformal lists" python3 lists.py
+    stop_server
+    rm i.calibration.json photos/collection.calibration.json
+}
+cat >lists.py <<'END'
+from http_client import *
+lengths = set()
+for where in ("photos", "images"):
+    for k, share in [(k, share) for k in (1, 4, 32) for share in (0.05, 0.3, 0.6, 0.9)]:
+        near, exact = [post("/v1/search", {"text": "a red star", "k": k, "conformal": share, "collection": where,
+                                           "exact": e}) for e in (False, True)]
+        assert "approx" in near and "approx" not in exact
+        assert near["conformal"] == exact["conformal"] and near["answer"] == exact["answer"], (near, exact)
+        assert [h["id"] for h in near["hits"]] == [h["id"] for h in exact["hits"]], (near, exact)
+        lengths.add(len(near["hits"]))
+assert len(lengths) > 1, lengths
+END
+calibrated int8
+
 if ! "$PENUMBRA" --version --verbose | grep -q 'FAISS [0-9]'; then
     want 1 serve -m model --collection photos --approx hnsw --port 0
     says "libfaiss-dev"
@@ -76,6 +110,7 @@ END
     start_server -m model --collection photos --images i.safetensors --approx $kind
     check "$kind: opened, not built" test "$(grep -c 'building' server.log)" -eq 0
     stop_server
+    calibrated $kind
 done
 
 # a damaged file is refused with what to do, and the server that runs goes on

@@ -77,8 +77,16 @@ static void built(void **state)
     assert_int_equal(count_files(s, ".ivf"), 1);
     assert_true(share_found(store, PNB_INDEX_IVF, &n_unsure) >= 0.6);
     assert_int_equal(n_unsure, 12);
+    double recall = made.least_recall;
     assert_ok(pnb_store_build(store, NULL, &opts, &made, &err), &err);
-    assert_int_equal(made.n_built, 0);
+    assert_true(made.n_built == 0 && made.bytes <= 0); /* but what is there is told */
+    assert_true(fabs(made.least_recall - recall) <= 1e-6);
+    opts.measure = PNB_MEASURE_MEAN;
+    assert_failed(pnb_store_build(store, NULL, &opts, &made, &err), &err, PNB_ARG,
+                  "another measure");
+    pnb_error_reset(&err);
+    assert_ok(pnb_store_build(store, NULL, &opts, NULL, &err), &err); /* not looked at */
+    opts.measure = PNB_N_MEASURES;
     for (size_t i = 0; i < 300; i++)
         remove_row(store, i * 3);
     add_rows(store, 5000, 40);

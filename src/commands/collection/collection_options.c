@@ -191,7 +191,9 @@ static const pnb__option build_options[] = {
     PNB__ROW_CHOICE("approx", AT(approx), "KIND", "hnsw|ivf", "A graph, or cells",
                     .fallback = "hnsw"),
     PNB__SETS_MEASURE_ROW(AT(measure)),
-    PNB__ROW_REAL("recall", AT(recall), "SHARE", "Share of the true hits to aim at",
+    PNB__ROW_REAL("recall", AT(recall), "SHARE",
+                  "Share of the true hits to aim at; an index that is there stays, and it is told "
+                  "where it has less",
                   PNB__RANGE(0.01, 1), .fallback = "0.99"),
 };
 #undef AT

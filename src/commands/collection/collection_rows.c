@@ -233,7 +233,12 @@ pnb_status pnb__collection_build(pnb__app *app, void *args, pnb__result *r)
                      built.least_recall, 4);
     pnb__result_real(r, "bytes", "bytes", built.bytes, 0);
     if (built.least_recall < o->recall)
-        pnb__warn(app, "the recall of %g that is wanted was not reached", o->recall);
+        pnb__warn(app,
+                  built.n_built == built.n_shards
+                      ? "the recall of %g that is wanted was not reached"
+                      : "an index has less than the recall of %g that is wanted; those that were "
+                        "there stay: remove their files, shards/*.%s, to build them anew",
+                  o->recall, o->approx);
     return PNB_OK;
 }
 

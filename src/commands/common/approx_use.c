@@ -16,18 +16,20 @@ pnb_index_kind pnb__search_kind(const char *name)
     return PNB_INDEX_EXACT;
 }
 
-static void tell(pnb__app *app, const char *path, const pnb_index *index, double wanted)
+/* What it promises is told when it is made, that this is too little always. */
+static void tell(pnb__app *app, const char *path, const pnb_index *index, double wanted,
+                 bool is_new)
 {
     pnb_index_about about;
     pnb_index_describe(index, &about);
-    if (about.n_sample == 0)
+    if (is_new && about.n_sample == 0)
         pnb__say(app, "%s: of so few rows each is looked at; %.1f MB", path, 1e-6 * about.bytes);
-    else
+    else if (is_new)
         pnb__say(app, "%s: recall at 10 of %zu rows that were held out: %.4f; %.1f MB", path,
                  about.n_sample, about.recall, 1e-6 * about.bytes);
     if (about.recall < wanted)
-        pnb__warn(app, "%s: its recall of %.4f is below the %.4f that are wanted", path,
-                  about.recall, wanted);
+        pnb__warn(app, "%s: its recall of %.4f is below the %.4f that are wanted%s", path,
+                  about.recall, wanted, is_new ? "" : ": remove the file to build it anew");
 }
 
 static pnb_status build(pnb__app *app, const pnb_search_opts *opts, const pnb_gaussians *gallery,
@@ -41,8 +43,6 @@ static pnb_status build(pnb__app *app, const pnb_search_opts *opts, const pnb_ga
     pnb__watch_end(&progress);
     if (status == PNB_OK)
         status = pnb_index_save(*index, app->ctx, path, &app->err);
-    if (status == PNB_OK)
-        tell(app, path, *index, opts->recall);
     return status;
 }
 
@@ -54,9 +54,11 @@ pnb_status pnb__approx_open(pnb__app *app, const char *set, const pnb_search_opt
     char *path = pnb__format("%s.%s", set, pnb_index_kind_name(opts->kind));
     if (path == NULL)
         return pnb__fail_nomem(&app->err, strlen(set));
-    pnb_status status = pnb__path_is_file(path)
-                            ? pnb_index_open(index, app->ctx, gallery, opts, path, &app->err)
-                            : build(app, opts, gallery, path, index);
+    bool is_new = !pnb__path_is_file(path);
+    pnb_status status = is_new ? build(app, opts, gallery, path, index)
+                               : pnb_index_open(index, app->ctx, gallery, opts, path, &app->err);
+    if (status == PNB_OK)
+        tell(app, path, *index, opts->recall, is_new);
     pnb__free(path);
     return status;
 }

@@ -34,7 +34,8 @@ static const pnb__option options[] = {
         "Search by candidates that are scored as they are: a copy in one or two bytes a "
         "number, a graph or cells of FAISS, built where there is none yet; replies say "
         "whether they may differ. By default every row is looked at"),
-    PNB__ROW_REAL("recall", AT(recall), "SHARE", "hnsw and ivf: share of the true hits to aim at",
+    PNB__ROW_REAL("recall", AT(recall), "SHARE",
+                  "hnsw and ivf: share of the true hits to aim at where they are built",
                   PNB__RANGE(0.01, 1), .fallback = "0.99"),
     PNB__ROW_REAL("vague-above", AT(vague_above), "U",
                   "A query of more uncertainty is called too vague; by default what 99 of 100 rows "
