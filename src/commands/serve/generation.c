@@ -328,15 +328,24 @@ static void *grow(void *user)
     return NULL;
 }
 
-static pnb_status start_growing(pnb__generation *g)
+pnb_status pnb__generation_grow(pnb__generation *g)
 {
     pnb_index_kind kind = pnb__search_kind(g->opts->approx);
     if (kind != PNB_INDEX_HNSW && kind != PNB_INDEX_IVF)
         return PNB_OK;
+    atomic_store(&g->ends, false);
     if (pthread_create(&g->growing, NULL, grow, g) != 0)
         return pnb__fail(&g->app->err, PNB_LIMIT, "cannot start a thread");
     g->is_growing = true;
     return PNB_OK;
+}
+
+void pnb__generation_rest(pnb__generation *g)
+{
+    atomic_store(&g->ends, true);
+    if (g->is_growing)
+        pthread_join(g->growing, NULL);
+    g->is_growing = false;
 }
 
 /* ---- from beginning to end ---- */
@@ -358,7 +367,7 @@ pnb_status pnb__generation_open(pnb__generation **out, pnb__app *app, const pnb_
     PNB_TRY(open_encoder(g));
     PNB_TRY(open_galleries(g));
     PNB_TRY(start_batches(g));
-    PNB_TRY(start_growing(g));
+    PNB_TRY(pnb__generation_grow(g));
     *out = g;
 done:
     if (status != PNB_OK)
@@ -370,9 +379,7 @@ void pnb__generation_free(pnb__generation *g)
 {
     if (g == NULL)
         return;
-    atomic_store(&g->ends, true);
-    if (g->is_growing)
-        pthread_join(g->growing, NULL);
+    pnb__generation_rest(g);
     pnb__batcher_free(g->served.batcher);
     pnb_image_budget_free(g->served.budget);
     for (size_t i = 0; i < g->n_stores; i++)

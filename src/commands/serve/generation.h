@@ -14,6 +14,11 @@ pnb_status pnb__generation_open(pnb__generation **out, pnb__app *app, const pnb_
 /* No request may be using it any more; NULL is fine. */
 void pnb__generation_free(pnb__generation *g);
 
+/* Indexes of what comes are built in a thread of its own from its opening on; resting ends that,
+ * growing begins it again.  Errors  LIMIT (no thread) */
+void pnb__generation_rest(pnb__generation *g);
+pnb_status pnb__generation_grow(pnb__generation *g);
+
 /* As requests see it. */
 pnb__served *pnb__generation_served(pnb__generation *g);
 /* What was served before, where it was of a generation: that one, else NULL. */

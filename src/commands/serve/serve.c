@@ -85,7 +85,8 @@ static void free_idle(served_list *l)
     l->n_before = n;
 }
 
-/* Opened beside the old one, which goes on where that fails. */
+/* Opened beside the old one, which goes on where that fails; what that one is building the new one
+ * builds too, so it rests meanwhile. */
 static void reload(pnb__app *app, const pnb__serve_opts *opts, pnb__server *s, served_list *l)
 {
     pnb__generation *next = NULL;
@@ -96,8 +97,12 @@ static void reload(pnb__app *app, const pnb__serve_opts *opts, pnb__server *s, s
         return;
     }
     app->first_weights[0] = app->first_precision[0] = '\0'; /* the model may be another one */
+    pnb__generation_rest(l->now);
     if (pnb__generation_open(&next, app, opts, s) != PNB_OK) {
         pnb__warn(app, "not reloaded, what was served goes on: %s", app->err.text);
+        pnb_error_reset(&app->err);
+        if (pnb__generation_grow(l->now) != PNB_OK)
+            pnb__warn(app, "no indexes are built any more until it is reloaded");
         pnb_error_reset(&app->err);
         pnb__metrics_add(&s->metrics, &s->metrics.n_reloads_failed, 1);
         return;
