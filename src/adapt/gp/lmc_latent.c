@@ -561,3 +561,21 @@ done:
     pnb__free(w.moving);
     return status;
 }
+
+pnb_status pnb__lmc_search_mean(const pnb__lmc_search *s, const double *x, size_t n, double *mean,
+                                pnb_error *err)
+{
+    look k = {.s = s};
+    walk w = {.n = n, .q = s->q};
+    double *aim = NULL, *room = NULL;
+    pnb_status status;
+    PNB_TRY(check_rows(x, n, s->q, "latent", err));
+    PNB_TRY(open_walk(&w, &k, &aim, &room, err));
+    memset(k.aim, 0, s->d * n * sizeof *k.aim); /* its value is nobody's */
+    PNB_TRY(look_at(&k, x, n, err));
+    by_outputs(s, s->p.mixing, true, k.mu, n, mean);
+done:
+    pnb__free(room);
+    pnb__free(w.moving);
+    return status;
+}

@@ -48,4 +48,9 @@ pnb_status pnb__lmc_search_run(const pnb__lmc_search *s, const double *y, size_t
                                const pnb__lmc_search_opts *opts, const pnb__lmc_reading *out,
                                pnb_error *err);
 
+/* mean (D,n) of the outputs at latents x (n,Q), without their variances, which cost M times as
+ * much. Errors  NOMEM, NUMERIC (x not finite) */
+pnb_status pnb__lmc_search_mean(const pnb__lmc_search *s, const double *x, size_t n, double *mean,
+                                pnb_error *err);
+
 #endif

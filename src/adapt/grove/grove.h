@@ -171,7 +171,8 @@ pnb_status pnb__grove_find_misses(pnb__grove *g, int side, const pnb__grove_pair
  * NOMEM */
 pnb_status pnb__grove_find_strays(pnb__grove *g, int side, pnb_error *err);
 /* Of at most PNB__GROVE_CHUNK rows, by a side's reader: latents x (n,Q) of the rows of pairs, and
- * what the side says at latents, mean and var (D,n) without noise.  Errors  NUMERIC, NOMEM */
+ * what the side says at latents, mean and var (D,n) without noise; var may be NULL.  Errors
+ * NUMERIC, NOMEM */
 enum { PNB__GROVE_CHUNK = 128 };
 pnb_status pnb__grove_place(const pnb__grove *g, int side, const pnb__grove_pairs *pairs,
                             const uint32_t *pair, size_t n, double *x, pnb_error *err);

@@ -477,6 +477,14 @@ pnb_status pnb__grove_place(const pnb__grove *g, int side, const pnb__grove_pair
     return status;
 }
 
+/* Closes the reading. */
+static pnb_status say_means(reading *w, const double *x, size_t n, double *mean, pnb_error *err)
+{
+    pnb_status status = pnb__lmc_search_mean(&w->r->lmc, x, n, mean, err);
+    close_reading(w);
+    return status;
+}
+
 pnb_status pnb__grove_say(const pnb__grove *g, int side, const double *x, size_t n, double *mean,
                           double *var, pnb_error *err)
 {
@@ -485,6 +493,8 @@ pnb_status pnb__grove_say(const pnb__grove *g, int side, const double *x, size_t
     reading w;
     size_t d = g->part[side].d;
     pnb_status status = open_for(&w, g, side, &opts, err);
+    if (status == PNB_OK && g->is_mixed && var == NULL)
+        return say_means(&w, x, n, mean, err);
     if (status == PNB_OK && g->is_mixed) {
         const pnb__lmc_reading out = {w.x, w.hessian, w.mean, w.var, w.jacobians};
         memset(w.y, 0, n * d * sizeof *w.y); /* nothing is looked for */
@@ -495,7 +505,8 @@ pnb_status pnb__grove_say(const pnb__grove *g, int side, const double *x, size_t
     }
     for (size_t i = 0; status == PNB_OK && i < d * n; i++) {
         mean[i] = w.mean[i];
-        var[i] = w.var[g->is_shared ? i % n : i];
+        if (var != NULL)
+            var[i] = w.var[g->is_shared ? i % n : i];
     }
     close_reading(&w);
     return status;
