@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "io/tables/parquet/parquet_read.h"
+#include "io/tables/parquet/parquet_rows.h"
 #include "tests/fuzz/folder.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -26,20 +26,23 @@ static pnb_status look(void *user, size_t row, const pnb__parquet_value *v, pnb_
 
 static void read_rows(const pnb__parquet *p, size_t leaf)
 {
-    pnb__parquet_place *places = NULL;
-    size_t n = 0;
+    pnb__parquet_rows rows = {0};
+    pnb__parquet_kept *kept = NULL;
     pnb_error err = PNB_ERROR_INIT;
-    pnb_status status = pnb__parquet_places(p, leaf, &places, &n, &err);
+    pnb_status status = pnb__parquet_kept_create(&kept, 1 << 12, &err);
+    if (status == PNB_OK)
+        status = pnb__parquet_rows_open(&rows, p, leaf, kept, &err);
     REQUIRE_TOLD(status, err);
     for (size_t row = 0; status == PNB_OK && row < p->n_rows && row < 8; row++) {
         pnb__buf out = {0};
         bool found = false;
         pnb_error why = PNB_ERROR_INIT;
-        pnb_status got = pnb__parquet_cell(p, leaf, places, n, row, &out, &found, &why);
+        pnb_status got = pnb__parquet_row(&rows, row, &out, &found, &why);
         REQUIRE_TOLD(got, why);
         pnb__buf_reset(&out);
     }
-    pnb__free(places);
+    pnb__parquet_kept_free(kept);
+    pnb__parquet_rows_close(&rows);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -337,6 +337,7 @@ void pnb_dataset_free(pnb_dataset *ds)
 {
     if (!ds)
         return;
+    pnb__parquet_kept_free(ds->kept);
     for (size_t i = 0; i < ds->n_sources; i++) {
         pnb__table_free(ds->sources[i].table);
         if (ds->sources[i].own == NULL)
@@ -421,7 +422,7 @@ pnb_status pnb__dataset_record(const pnb_dataset *ds, size_t i, pnb_sample *out,
     return PNB_OK;
 }
 
-/* A row's picture lies in a page of many, which is unpacked for it. */
+/* A row's picture lies in a page of many, which is kept for the next. */
 pnb_status pnb_dataset_get(const pnb_dataset *ds, size_t i, pnb_sample *out, pnb_error *err)
 {
     pnb_status status = pnb__dataset_record(ds, i, out, err);

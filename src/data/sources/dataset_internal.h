@@ -4,7 +4,7 @@
 
 #include "base/base.h"
 #include "base/order.h"
-#include "io/tables/parquet/parquet_read.h"
+#include "io/tables/parquet/parquet_rows.h"
 #include "penumbra/dataset.h"
 
 /* How the pixels of a binary source lie: one plane a channel, rows or columns one after another. */
@@ -16,9 +16,8 @@ typedef struct pnb__raw {
 /* An open Parquet table, and where its pictures' pages lie. */
 typedef struct pnb__table {
     pnb__parquet reader;
-    size_t image; /* column; SIZE_MAX: none */
-    pnb__parquet_place *places;
-    size_t n_places;
+    bool has_image;
+    pnb__parquet_rows image;
 } pnb__table;
 
 /* A file or folder samples come from. */
@@ -66,7 +65,8 @@ struct pnb_dataset {
     size_t
         n_shards_wanted; /* sources and shards of folders: one broken one of several is left out */
     size_t n_shards_broken;
-    size_t *part_end; /* [n_parts] entries up to the end of each source between "::" */
+    pnb__parquet_kept *kept; /* pages of tables' pictures; NULL without a table */
+    size_t *part_end;        /* [n_parts] entries up to the end of each source between "::" */
     size_t n_parts;
     char **classes; /* names by number; NULL when there are none */
     size_t n_classes;
@@ -173,10 +173,10 @@ pnb_status pnb__synthetic_image(size_t i, pnb_image *out, pnb_error *err);
 /* ---- dataset_record.c ---- Text side of a sample. */
 /* Owner of what a pnb_sample points to. */
 typedef struct pnb__sample_memory pnb__sample_memory;
-/* Fills everything of `out` but the picture. */
 /* The bytes of a row's picture, where it has any, as the sample's. */
 pnb_status pnb__record_picture(const pnb__source *source, const pnb__entry *e, pnb_sample *out,
                                pnb_error *err);
+/* Fills everything of `out` but the picture. */
 pnb_status pnb__record_read(const pnb_dataset *ds, const pnb__entry *e, pnb_sample *out,
                             pnb_error *err);
 

@@ -4,13 +4,15 @@
  * them, so captions, urls, uids and scores are found by the same names. The picture is the bytes of
  * a column "jpg", "image.bytes" and the like, read when it is asked for, or a path. A row that
  * img2dataset could not fetch (its "status" is not "success") is left out. Columns that are not
- * understood are left out, and named; what pages are is src/io/tables/parquet/parquet_page.c. */
+ * understood are left out, and named; what pages are is src/io/tables/parquet/parquet_page.c, and
+ * that they stay parquet_rows.c. */
 #include <string.h>
 
 #include "data/sources/dataset_internal.h"
 #include "io/json/json.h"
 
-enum { MAX_BARE_BYTES = 1 << 16 }; /* of a value that nobody calls a text */
+enum { MAX_BARE_BYTES = 1 << 16 };     /* of a value that nobody calls a text */
+#define KEPT_BYTES ((size_t)256 << 20) /* of pages of pictures, of all tables of a data set */
 
 /* A value of one column, its bytes in a buffer of the column. */
 typedef struct cell {
@@ -242,12 +244,25 @@ static pnb_status add_row(scan *s, size_t group, size_t row, pnb_error *err)
     return pnb__dataset_add_entry(ds, &entry, err);
 }
 
-static pnb_status read_groups(scan *s, pnb_error *err)
+/* A number of rows that no column vouches for is only a number in the footer. */
+static bool has_column(const scan *s, bool has_image)
+{
+    bool has = has_image;
+    for (size_t i = 0; i < s->n_columns && !has; i++)
+        has = !s->columns[i].is_left_out;
+    return has;
+}
+
+static pnb_status read_groups(scan *s, bool has_image, pnb_error *err)
 {
     pnb_status status = PNB_OK;
     for (size_t g = 0; g < s->table->n_groups; g++) {
         for (size_t i = 0; i < s->n_columns; i++)
             PNB_TRY(read_column(s, g, &s->columns[i], err));
+        if (!has_column(s, has_image))
+            return pnb__fail(err, PNB_FORMAT,
+                             "%s: no column that is read: wanted texts, numbers, flags or pictures",
+                             s->table->where);
         for (size_t row = 0; row < s->table->groups[g].n_rows; row++)
             PNB_TRY(add_row(s, g, row, err));
     }
@@ -287,11 +302,14 @@ pnb_status pnb__scan_parquet(pnb_dataset *ds, const char *path, pnb_error *err)
     source->table = t; /* the data set's from here on */
     PNB_TRY(pnb__parquet_open(&t->reader, source->map.data, source->map.size, path, err));
     s.table = &t->reader;
-    t->image = find_image(&t->reader);
-    if (t->image != SIZE_MAX)
-        PNB_TRY(pnb__parquet_places(&t->reader, t->image, &t->places, &t->n_places, err));
-    PNB_TRY(choose_columns(&s, t->image, err));
-    PNB_TRY(read_groups(&s, err));
+    size_t image = find_image(&t->reader);
+    t->has_image = image != SIZE_MAX;
+    if (t->has_image && ds->kept == NULL)
+        PNB_TRY(pnb__parquet_kept_create(&ds->kept, KEPT_BYTES, err));
+    if (t->has_image)
+        PNB_TRY(pnb__parquet_rows_open(&t->image, &t->reader, image, ds->kept, err));
+    PNB_TRY(choose_columns(&s, image, err));
+    PNB_TRY(read_groups(&s, t->has_image, err));
     status = tell_left_out(&s, path, err);
 done:
     for (size_t i = 0; i < s.n_columns; i++) {
@@ -308,8 +326,8 @@ void pnb__table_free(pnb__table *t)
 {
     if (t == NULL)
         return;
+    pnb__parquet_rows_close(&t->image);
     pnb__parquet_close(&t->reader);
-    pnb__free(t->places);
     pnb__free(t);
 }
 
@@ -317,7 +335,5 @@ pnb_status pnb__table_picture(const pnb__table *t, size_t row, pnb__buf *out, bo
                               pnb_error *err)
 {
     *found = false;
-    return t->image == SIZE_MAX ? PNB_OK
-                                : pnb__parquet_cell(&t->reader, t->image, t->places, t->n_places,
-                                                    row, out, found, err);
+    return t->has_image ? pnb__parquet_row(&t->image, row, out, found, err) : PNB_OK;
 }

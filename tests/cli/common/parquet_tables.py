@@ -4,6 +4,7 @@ is all that a decoder needs to see of them here.
 
 As a program: parquet_tables.py sample CODEC VERSION DICTIONARY OUT, the table that
 tests/io/tables/parquet/parquet_page.c knows; parquet_tables.py odd OUT, one with columns that are not read;
+parquet_tables.py lies FOLDER, small ones that claim to be large;
 parquet_tables.py table OUT COLUMN=FILE..., a column of the lines of a text file, or, COLUMN=@FILE, of the
 bytes of the files that its lines name."""
 import struct
@@ -239,6 +240,42 @@ def odd(path):
     write(path, columns, n)
 
 
+def lies(folder):
+    """Files of a hundred bytes: 2^60 rows of nothing, of lists, of one word, a dictionary of 2^31 - 1 empty values,
+    and an index behind the dictionary."""
+    def leaf(name, kind, repetition=0, length=0):
+        s = Struct().int(1, kind).int(2, length).int(3, repetition).text(4, name)
+        return (s.int(6, 0) if kind == BYTES else s).end()
+
+    def page(type, header, n, encoding, body):
+        about = Struct().int(1, n).int(2, encoding)
+        return Struct().int(1, type).int(2, len(body)).int(3, len(body)).struct(header, about).end() + body
+
+    def chunk(kind, begin, data, n, words=None):
+        meta = Struct().int(1, kind).int(4, 0).int(5, n, 6).int(7, len(data), 6)
+        meta.int(9, begin + (words or 0), 6)
+        return Struct().struct(3, (meta if words is None else meta.int(11, begin, 6))).end()
+
+    def save(name, leaves, n, chunks, body=b""):
+        root = Struct().text(4, b"schema").int(5, len(leaves)).end()
+        group = Struct().list(1, 12, chunks).int(3, n, 6).end()
+        footer = Struct().list(2, 12, [root] + leaves).int(3, n, 6).list(4, 12, [group]).end()
+        with open(f"{folder}/{name}", "wb") as f:
+            f.write(b"PAR1" + body + footer + struct.pack("<I", len(footer)) + b"PAR1")
+
+    most = 2 ** 31 - 1
+    save("no-columns", [], 2 ** 20, [])
+    save("rows-of-lists", [leaf(b"tags", BYTES, 2)], 2 ** 26, [chunk(BYTES, 4, b"", 2 ** 26)])
+    word = page(2, 7, 1, 0, plain(BYTES, [b"a red star"]))
+    run = word + page(0, 5, most, 8, b"\0")
+    save("long-run", [leaf(b"caption", BYTES)], most, [chunk(BYTES, 4, run, most, len(word))], run)
+    beyond = word + page(0, 5, 3, 8, b"\x08" + varint(3 << 1) + b"\x05")
+    save("index-beyond", [leaf(b"caption", BYTES)], 3, [chunk(BYTES, 4, beyond, 3, len(word))], beyond)
+    empty = page(2, 7, most, 0, b"")
+    run = empty + page(0, 5, 1, 8, b"\0")
+    save("long-dictionary", [leaf(b"caption", FIXED)], 1, [chunk(FIXED, 4, run, 1, len(empty))], run)
+
+
 def table(path, *parts):
     columns, n = [], 0
     for part in parts:
@@ -252,5 +289,5 @@ def table(path, *parts):
 
 
 if __name__ == "__main__":
-    {"sample": lambda codec, version, words, out: sample(out, codec, version, words), "odd": odd,
+    {"sample": lambda codec, version, words, out: sample(out, codec, version, words), "odd": odd, "lies": lies,
      "table": table}[sys.argv[1]](*sys.argv[2:])

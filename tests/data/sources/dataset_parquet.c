@@ -99,11 +99,34 @@ static void folders_of_tables(void **state)
     open_fails("f/2.parquet", NULL, PNB_FORMAT, "is no Parquet table");
 }
 
+/* A footer may say any number of rows: what is said is checked before it is believed. */
+static void claims_are_not_believed(void **state)
+{
+    static const struct {
+        const char *file;
+        pnb_status status;
+        const char *text;
+    } lies[] = {
+        {"no-columns", PNB_FORMAT, "no column that is read"},
+        {"rows-of-lists", PNB_FORMAT, "no column that is read"},
+        {"long-run", PNB_LIMIT, "a row group of 2147483647 rows, at most 67108864 are read"},
+        {"index-beyond", PNB_FORMAT, "column caption: a page has fewer values than it says"},
+        {"long-dictionary", PNB_FORMAT, "a dictionary of more values than it has room for"}};
+    pnb_dataset_opts opts = pnb_dataset_opts_default();
+    (void)state;
+    for (size_t i = 0; i < 2 * PNB_COUNT(lies); i++) {
+        opts.allow_no_caption = i % 2 == 1;
+        put_table(lies[i / 2].file, "lie.parquet");
+        open_fails("lie.parquet", &opts, lies[i / 2].status, lies[i / 2].text);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(rows_are_samples, setup, teardown),
         cmocka_unit_test_setup_teardown(columns_of_all_kinds_are_fields, setup, teardown),
+        cmocka_unit_test_setup_teardown(claims_are_not_believed, setup, teardown),
         cmocka_unit_test_setup_teardown(folders_of_tables, setup, teardown)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

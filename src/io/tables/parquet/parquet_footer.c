@@ -12,6 +12,7 @@
 #include "io/tables/parquet/thrift_read.h"
 
 enum { MAX_FOOTER = 256 << 20, MAX_LEAVES = 20000, MAX_DEPTH = 16, MAGIC_BYTES = 4 };
+enum { MAX_GROUP_ROWS = 1 << 26 }; /* the most that pyarrow ever wrote by itself */
 enum { REQUIRED = 0, OPTIONAL = 1, REPEATED = 2 };
 enum { CONVERTED_UTF8 = 0, CONVERTED_DECIMAL = 5, CONVERTED_ENUM = 4, CONVERTED_JSON = 19 };
 enum { NO_TYPE = -1, BYTE_ARRAY = 6 };
@@ -263,6 +264,9 @@ static pnb_status read_group(pnb__parquet *p, pnb__thrift *t, pnb_error *err)
         (g.chunks == NULL || n_rows < 0 || (uint64_t)n_rows > SIZE_MAX / 2 - p->n_rows))
         status = pnb__fail(err, PNB_FORMAT, "%s: a row group without columns, or of %lld rows",
                            p->where, (long long)n_rows);
+    if (status == PNB_OK && !t->failed && n_rows > MAX_GROUP_ROWS)
+        status = pnb__fail(err, PNB_LIMIT, "%s: a row group of %lld rows, at most %d are read",
+                           p->where, (long long)n_rows, (int)MAX_GROUP_ROWS);
     g.n_rows = (size_t)n_rows;
     if (status == PNB_OK && !t->failed)
         status = PNB_PUSH(p->groups, p->n_groups, err, g);

@@ -219,8 +219,7 @@ static pnb_status read_dictionary(column *c, const header *h, const unsigned cha
     pnb_status status = open_body(c, h, at, 0, &c->dictionary, err);
     const unsigned char *value = c->dictionary.at;
     size_t n = (size_t)h->n_values, least = PNB_MAX(fixed_size(c->leaf), (size_t)1);
-    if (status == PNB_OK && n > (size_t)(c->dictionary.end - value) / least &&
-        c->leaf->type != FIXED)
+    if (status == PNB_OK && n > (size_t)(c->dictionary.end - value) / least)
         return fail_column(c, PNB_FORMAT, err, "a dictionary of more values than it has room for");
     if (status == PNB_OK)
         status = PNB_ALLOC(c->entry, n + 1, err);
@@ -325,29 +324,29 @@ static pnb_status open_page(const column *c, const header *h, const body *b, pag
     return ok ? PNB_OK : fail_column(c, PNB_FORMAT, err, "a page is damaged");
 }
 
-/* Rows first .. first + n of the group, to fn. */
-static pnb_status read_page(const column *c, const header *h, const unsigned char *at, size_t first,
-                            pnb__parquet_fn fn, void *user, pnb_error *err)
+/* The page's values, as rows from `first` on, to fn. */
+static pnb_status walk_values(const column *c, const header *h, const body *b,
+                              const pnb__parquet_visit *to, size_t first, pnb_error *err)
 {
-    size_t n_plain = h->type == DATA_PAGE_V2 ? (size_t)PNB_MAX(h->n_levels, 0) : 0;
-    body b = {0};
     page p;
-    pnb_status status;
-    PNB_TRY(open_body(c, h, at, n_plain, &b, err));
-    PNB_TRY(open_page(c, h, &b, &p, err));
-    for (size_t i = 0; i < (size_t)h->n_values; i++) {
+    pnb_status status = open_page(c, h, b, &p, err);
+    for (size_t i = 0; i < (size_t)h->n_values && status == PNB_OK; i++) {
         pnb__parquet_value v = {.kind = PNB__PARQUET_NULL};
         uint32_t level = 0;
         bool ok = pnb__runs_next(&p.levels, &level);
         if (ok && level == (uint32_t)c->leaf->max_level)
             ok = next_value(c, &p, &v);
-        if (!ok)
-            PNB_TRY(fail_column(c, PNB_FORMAT, err, "a page has fewer values than it says"));
-        PNB_TRY(fn(user, first + i, &v, err));
+        status = ok ? to->fn(to->user, first + i, &v, err)
+                    : fail_column(c, PNB_FORMAT, err, "a page has fewer values than it says");
     }
-done:
-    pnb__free(b.own);
     return status;
+}
+
+static pnb_status open_data(const column *c, const header *h, const unsigned char *at, body *b,
+                            pnb_error *err)
+{
+    size_t n_plain = h->type == DATA_PAGE_V2 ? (size_t)PNB_MAX(h->n_levels, 0) : 0;
+    return open_body(c, h, at, n_plain, b, err);
 }
 
 /* ---- columns ---- */
@@ -401,18 +400,17 @@ static pnb_status walk_pages(column *c, size_t n_rows, bool reads, page_fn fn, v
     return status;
 }
 
-typedef struct visit {
-    pnb__parquet_fn fn;
-    void *user;
-} visit;
-
 static pnb_status visit_page(void *user, const column *c, const header *h,
                              const unsigned char *begin, const unsigned char *at, size_t row,
                              pnb_error *err)
 {
-    const visit *v = user;
+    body b = {0};
     (void)begin;
-    return read_page(c, h, at, row, v->fn, v->user, err);
+    pnb_status status = open_data(c, h, at, &b, err);
+    if (status == PNB_OK)
+        status = walk_values(c, h, &b, user, row, err);
+    pnb__free(b.own);
+    return status;
 }
 
 pnb_status pnb__parquet_read(const pnb__parquet *p, size_t group, size_t leaf, pnb__parquet_fn fn,
@@ -420,7 +418,7 @@ pnb_status pnb__parquet_read(const pnb__parquet *p, size_t group, size_t leaf, p
 {
     const pnb__parquet_group *g = &p->groups[group];
     column c = {.p = p, .leaf = &p->leaves[leaf], .chunk = &g->chunks[leaf]};
-    visit v = {fn, user};
+    pnb__parquet_visit v = {fn, user};
     pnb_status status = walk_pages(&c, g->n_rows, true, visit_page, &v, err);
     reset_column(&c);
     return status;
@@ -465,20 +463,12 @@ pnb_status pnb__parquet_places(const pnb__parquet *p, size_t leaf, pnb__parquet_
     return status;
 }
 
-typedef struct wanted {
-    size_t row;
-    pnb__buf *out;
-    bool found;
-} wanted;
-
-static pnb_status take_row(void *user, size_t row, const pnb__parquet_value *v, pnb_error *err)
+static pnb_status note_cell(void *user, size_t row, const pnb__parquet_value *v, pnb_error *err)
 {
-    wanted *w = user;
+    pnb__parquet_page *to = user;
     (void)err;
-    if (row == w->row && v->kind == PNB__PARQUET_BYTES) {
-        pnb__buf_append(w->out, v->bytes, v->n_bytes);
-        w->found = true;
-    }
+    to->cell[row].bytes = v->kind == PNB__PARQUET_BYTES ? v->bytes : NULL;
+    to->cell[row].n = v->n_bytes;
     return PNB_OK;
 }
 
@@ -492,34 +482,40 @@ static pnb_status open_dictionary(column *c, pnb_error *err)
     return read_dictionary(c, &h, at, err);
 }
 
-pnb_status pnb__parquet_cell(const pnb__parquet *p, size_t leaf, const pnb__parquet_place *places,
-                             size_t n_places, size_t row, pnb__buf *out, bool *found,
-                             pnb_error *err)
+pnb_status pnb__parquet_page_open(pnb__parquet_page *out, const pnb__parquet *p, size_t leaf,
+                                  const pnb__parquet_place *place, pnb_error *err)
 {
-    size_t low = 0, high = n_places;
-    *found = false;
-    if (n_places == 0 || row < places[0].first_row)
-        return PNB_OK;
-    while (high - low > 1) {
-        size_t middle = low + (high - low) / 2;
-        if (places[middle].first_row <= row)
-            low = middle;
-        else
-            high = middle;
-    }
-    const pnb__parquet_place *place = &places[low];
     column c = {.p = p, .leaf = &p->leaves[leaf], .chunk = &p->groups[place->group].chunks[leaf]};
-    const unsigned char *at = p->bytes + place->offset, *end = p->bytes + c.chunk->end;
-    wanted w = {row - place->first_row, out, false};
+    const unsigned char *at = p->bytes + place->offset;
+    pnb__parquet_page to = {.n_rows = place->n_rows};
+    pnb__parquet_visit each = {note_cell, &to};
+    body b = {0};
     header h;
+    if (!read_header(&at, p->bytes + c.chunk->end, &h) || (size_t)h.n_values != place->n_rows)
+        return fail_column(&c, PNB_FORMAT, err, "is not as it was when the table was opened");
     pnb_status status;
-    if (row - place->first_row >= place->n_rows || !read_header(&at, end, &h))
-        return fail_column(&c, PNB_FORMAT, err, "has no such row");
     PNB_TRY(open_dictionary(&c, err));
-    PNB_TRY(read_page(&c, &h, at, 0, take_row, &w, err));
-    *found = w.found;
-    status = pnb__buf_check(out, err);
+    PNB_TRY(open_data(&c, &h, at, &b, err));
+    PNB_TRY(PNB_ALLOC(to.cell, to.n_rows + 1, err));
+    PNB_TRY(walk_values(&c, &h, &b, &each, 0, err));
+    to.own[0] = b.own;
+    to.own[1] = c.dictionary.own;
+    to.n_own = to.n_rows * sizeof *to.cell + (b.own != NULL ? (size_t)(b.end - b.at) : 0) +
+               (to.own[1] != NULL ? (size_t)(c.dictionary.end - c.dictionary.at) : 0);
+    *out = to;
+    b.own = c.dictionary.own = NULL;
+    to.cell = NULL;
 done:
+    pnb__free(to.cell);
+    pnb__free(b.own);
     reset_column(&c);
     return status;
+}
+
+void pnb__parquet_page_close(pnb__parquet_page *p)
+{
+    pnb__free(p->cell);
+    pnb__free(p->own[0]);
+    pnb__free(p->own[1]);
+    *p = (pnb__parquet_page){0};
 }

@@ -73,17 +73,33 @@ typedef pnb_status (*pnb__parquet_fn)(void *user, size_t row, const pnb__parquet
 pnb_status pnb__parquet_read(const pnb__parquet *p, size_t group, size_t leaf, pnb__parquet_fn fn,
                              void *user, pnb_error *err);
 
-/* Where the pages of a column lie, so that one row can be had without those before it. */
+typedef struct pnb__parquet_visit {
+    pnb__parquet_fn fn;
+    void *user;
+} pnb__parquet_visit;
+
+/* Where the pages of a column lie, so that one row can be had without those before it; single rows
+ * are parquet_rows.h's. */
 typedef struct pnb__parquet_place {
     uint64_t offset; /* of the page's header */
     size_t group, first_row, n_rows;
 } pnb__parquet_place;
 pnb_status pnb__parquet_places(const pnb__parquet *p, size_t leaf, pnb__parquet_place **out,
                                size_t *n, pnb_error *err);
-/* The bytes of row `row` of the table, in `out`; *found is false where there is no value. Threads
- * may read from one table at once. Errors  as above; FORMAT (no column of bytes) */
-pnb_status pnb__parquet_cell(const pnb__parquet *p, size_t leaf, const pnb__parquet_place *places,
-                             size_t n_places, size_t row, pnb__buf *out, bool *found,
-                             pnb_error *err);
+
+/* A page of a column of bytes, unpacked: its values lie in it, in its dictionary or in the file. */
+typedef struct pnb__parquet_cell {
+    const unsigned char *bytes; /* NULL: there is no value */
+    size_t n;
+} pnb__parquet_cell;
+typedef struct pnb__parquet_page {
+    pnb__parquet_cell *cell; /* [n_rows] */
+    size_t n_rows, n_own;    /* n_own: bytes of memory it takes */
+    unsigned char *own[2];
+} pnb__parquet_page;
+/* Errors  as above; FORMAT (the file was changed) */
+pnb_status pnb__parquet_page_open(pnb__parquet_page *out, const pnb__parquet *p, size_t leaf,
+                                  const pnb__parquet_place *place, pnb_error *err);
+void pnb__parquet_page_close(pnb__parquet_page *page);
 
 #endif
