@@ -1,7 +1,8 @@
 /* A frozen teacher: embedding sets of the training pictures and captions, and the row of each.
  *
  * Rows are found by their ids, as `embed` names them: a picture by its sample's key, without the
- * shard; caption k of it by "KEY#k", or by the key where the set has one caption a picture. A
+ * shard; caption k of it by "KEY#k", by the key where the set has one caption a picture, or by what
+ * it says. A
  * sample without both would train on nothing or on another's row, so all must be there. What the
  * teacher saw is the picture as it lies there and the bare caption: augmentation and templates are
  * ours. */
@@ -66,24 +67,24 @@ static pnb_status load(pnb_embeddings **out, const char *path, pnb_error *err)
     return status;
 }
 
-/* Of equal ids the first: later ones are never looked at. */
-static pnb_status index_ids(const pnb_embeddings *set, pnb__key_map *map, pnb_error *err)
+/* Rows by their ids or captions, NULL: there are none. Of equal ones the first: later ones are
+ * never looked at. */
+static pnb_status index_rows(char *const *names, size_t n, pnb__key_map *map, pnb_error *err)
 {
-    pnb_status status = pnb__key_map_reserve(map, set->n, err);
-    for (size_t i = 0; i < set->n && status == PNB_OK; i++)
-        if (set->ids[i] != NULL)
-            status =
-                pnb__key_map_add(map, pnb__hash_bytes(set->ids[i], strlen(set->ids[i]), 0), i, err);
+    pnb_status status = names != NULL ? pnb__key_map_reserve(map, n, err) : PNB_OK;
+    for (size_t i = 0; names != NULL && i < n && status == PNB_OK; i++)
+        if (names[i] != NULL)
+            status = pnb__key_map_add(map, pnb__hash_bytes(names[i], strlen(names[i]), 0), i, err);
     return status;
 }
 
-/* Ids are compared: a hash alone may be another row's. -1: there is no such row. */
-static int32_t find_row(const pnb_embeddings *set, const pnb__key_map *map, const char *id)
+/* Names are compared: a hash alone may be another row's. -1: there is no such row. */
+static int32_t find_row(char *const *names, const pnb__key_map *map, const char *name)
 {
     size_t place, step = 0;
-    uint64_t hash = pnb__hash_bytes(id, strlen(id), 0);
+    uint64_t hash = pnb__hash_bytes(name, strlen(name), 0);
     while ((place = pnb__key_map_next(map, hash, &step)) != PNB__NO_KEY)
-        if (strcmp(set->ids[place], id) == 0)
+        if (strcmp(names[place], name) == 0)
             return (int32_t)place;
     return -1;
 }
@@ -104,11 +105,11 @@ typedef struct owner {
 
 /* While rows are looked for, and what was not found. */
 typedef struct search {
-    pnb__key_map map[2];
-    owner *owner[2];           /* of each row */
-    size_t part;               /* the source that is read */
-    size_t n_texts;            /* captions seen */
-    size_t n_absent, n_shared; /* rows that are not there; that two things are called */
+    pnb__key_map map[2], captions; /* by ids; of texts by the captions themselves */
+    owner *owner[2];               /* of each row */
+    size_t part;                   /* the source that is read */
+    size_t n_texts;                /* captions seen */
+    size_t n_absent, n_shared;     /* rows that are not there; that two things are called */
     char first_absent[160], first_shared[160]; /* their ids */
 } search;
 
@@ -130,17 +131,32 @@ static void claim(search *in, int side, int32_t row, uint64_t key, const char *i
         *o = (owner){key, true};
 }
 
-/* "KEY#k", else "KEY". */
-static int32_t find_text(const pnb__teacher *t, search *in, const char *id, size_t k)
+/* The row of an id, unless the set says that it was made from another caption. */
+static int32_t find_caption(const pnb_embeddings *set, const search *in, const char *id,
+                            const char *text)
 {
+    int32_t row = find_row(set->ids, &in->map[1], id);
+    const char *made_from = row >= 0 && set->texts != NULL ? set->texts[row] : NULL;
+    return made_from != NULL && strcmp(made_from, text) != 0 ? -1 : row;
+}
+
+/* "KEY#k", else "KEY", else, of tables whose captions are numbered, the caption itself: equal ones
+ * have equal rows. */
+static int32_t find_text(const pnb__teacher *t, search *in, const char *id, size_t k,
+                         const char *text)
+{
+    const pnb_embeddings *set = t->set[1];
     char name[512];
     snprintf(name, sizeof name, "%s#%zu", id, k);
-    int32_t row = find_row(t->set[1], &in->map[1], name);
+    int32_t row = find_caption(set, in, name, text);
     if (row < 0)
-        row = find_row(t->set[1], &in->map[1], id);
+        row = find_caption(set, in, id, text);
+    if (row >= 0)
+        claim(in, 1, row, in->n_texts, id); /* a caption is no other one, whatever its sample */
+    else
+        row = find_row(set->texts, &in->captions, text);
     if (row < 0)
         note_absent(in, name);
-    claim(in, 1, row, in->n_texts, id); /* a caption is no other one, whatever its sample */
     return row;
 }
 
@@ -160,13 +176,13 @@ static pnb_status find_sample(pnb__teacher *t, search *in, const pnb_dataset *se
         const char *id = id_of(set, &s);
         while (i >= pnb_dataset_part_first(set, in->part + 1))
             in->part++;
-        t->image_row[i] = find_row(t->set[0], &in->map[0], id);
+        t->image_row[i] = find_row(t->set[0]->ids, &in->map[0], id);
         if (t->image_row[i] < 0)
             note_absent(in, id);
         /* a table may name a picture again, for another caption */
         claim(in, 0, t->image_row[i], pnb__hash_bytes(s.key, strlen(s.key), in->part), id);
         for (size_t k = 0; k < s.n_texts && status == PNB_OK; k++)
-            status = PNB_PUSH(t->text_row, in->n_texts, err, find_text(t, in, id, k));
+            status = PNB_PUSH(t->text_row, in->n_texts, err, find_text(t, in, id, k, s.texts[k]));
     }
     pnb_sample_reset(&s);
     return status;
@@ -180,8 +196,9 @@ static pnb_status find_rows(pnb__teacher *t, const pnb_dataset *set, pnb_error *
     pnb_status status;
     for (int side = 0; side < 2; side++)
         PNB_TRY(PNB_ALLOC_ZERO(in.owner[side], t->set[side]->n, err));
-    PNB_TRY(index_ids(t->set[0], &in.map[0], err));
-    PNB_TRY(index_ids(t->set[1], &in.map[1], err));
+    for (int side = 0; side < 2; side++)
+        PNB_TRY(index_rows(t->set[side]->ids, t->set[side]->n, &in.map[side], err));
+    PNB_TRY(index_rows(t->set[1]->texts, t->set[1]->n, &in.captions, err));
     PNB_TRY(PNB_ALLOC(t->image_row, n, err));
     PNB_TRY(PNB_ALLOC(t->first, n + 1, err));
     for (size_t i = 0; i < n; i++)
@@ -204,6 +221,7 @@ done:
     pnb__free(in.owner[1]);
     pnb__key_map_reset(&in.map[0]);
     pnb__key_map_reset(&in.map[1]);
+    pnb__key_map_reset(&in.captions);
     return status;
 }
 
