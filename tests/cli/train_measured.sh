@@ -58,7 +58,7 @@ want 0 eval retrieval --images i.safetensors --texts t.safetensors --truth val.p
 check "retrieval as eval has it" python3 -c '
 import json
 got, was = json.load(open("out"))["metrics"], json.load(open("evals.json"))["1"]
-for ours, theirs in (("retrieval_i2t_r1", "text_retrieval_recall@1"), ("retrieval_i2t_r5", "text_retrieval_recall@5"), ("retrieval_t2i_r5", "image_retrieval_recall@5"), ("retrieval_t2i_r10", "image_retrieval_recall@10")):
+for ours, theirs in ((f"retrieval_{way}_r{k}", f"{of}_retrieval_recall@{k}") for way, of in (("i2t", "text"), ("t2i", "image")) for k in (1, 5, 10)):
     assert abs(got[theirs] - was[ours]) < 1e-9, (ours, got, was)'
 
 # without a validation set, and the weights are those of a run that measured nothing

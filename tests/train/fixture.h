@@ -37,6 +37,22 @@
                      pnb_status_name(wanted), part);                                               \
     } while (0)
 
+/* *state of tests that need a context and no files. */
+static inline int ctx_setup(void **state)
+{
+    pnb_ctx *ctx = NULL;
+    const pnb_ctx_opts opts = {.n_threads = 2};
+    ASSERT_OK(pnb_ctx_create(&ctx, &opts, &err));
+    *state = ctx;
+    return 0;
+}
+
+static inline int ctx_teardown(void **state)
+{
+    pnb_ctx_free(*state);
+    return 0;
+}
+
 static inline char *scratch_create(void)
 {
     const char *base = getenv("TMPDIR");

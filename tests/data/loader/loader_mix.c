@@ -142,6 +142,65 @@ static void test_negatives(void **state)
     pnb_dataset_free(both);
 }
 
+/* One negative of four a sample: another epoch draws another one, another seed too, and the last of
+ * a batch is read like the first. */
+static void test_drawn_negatives(void **state)
+{
+    enum { CONTEXT = 8, EPOCHS = 2, PER_EPOCH = 2 * N_SAMPLES / BATCH };
+    static int32_t drawn[2][EPOCHS][2 * N_SAMPLES][CONTEXT];
+    size_t n_other[2] = {0};
+    (void)state;
+    pnb_dataset *both = open_both("captions");
+    for (uint64_t seed = 0; seed < 2; seed++) {
+        pnb_loader_opts o = opts_of(1);
+        pnb_loader *l = NULL;
+        o.n_negatives = 1;
+        o.context_length = CONTEXT;
+        o.seed += seed;
+        ASSERT_OK(pnb_loader_create(&l, both, &o, &err));
+        for (size_t b = 0; b < EPOCHS * PER_EPOCH; b++) {
+            const pnb_batch *batch = next_of(l);
+            for (size_t i = 0; i < batch->n; i++)
+                memcpy(drawn[seed][b / PER_EPOCH][batch->samples[i]],
+                       batch->negatives + i * CONTEXT, sizeof drawn[0][0][0]);
+        }
+        pnb_loader_free(l);
+    }
+    for (size_t i = 0; i < 2 * N_SAMPLES; i++) {
+        bool seen = drawn[0][0][i][0] != 0 && drawn[0][1][i][0] != 0 && drawn[1][0][i][0] != 0;
+        n_other[0] += seen && memcmp(drawn[0][0][i], drawn[0][1][i], sizeof drawn[0][0][0]) != 0;
+        n_other[1] += seen && memcmp(drawn[0][0][i], drawn[1][0][i], sizeof drawn[0][0][0]) != 0;
+    }
+    assert_true(n_other[0] > N_SAMPLES && n_other[1] > N_SAMPLES); /* 3 of 4 are expected */
+    pnb_dataset_free(both);
+}
+
+/* All of a source come, its last ones too; not all of the second one can be read. */
+static void test_all_drawn(void **state)
+{
+    static const double factors[] = {1, 3};
+    bool seen[2 * N_SAMPLES] = {false};
+    size_t n = 0;
+    pnb_loader *l = NULL;
+    (void)state;
+    pnb_dataset *both = open_both(NULL);
+    pnb_loader_opts o = opts_of(0);
+    o.resample = true;
+    o.n_factors = 2;
+    o.factors = factors;
+    ASSERT_OK(pnb_loader_create(&l, both, &o, &err));
+    for (int b = 0; b < 250; b++) { /* 500 draws of 53 are of the first */
+        const pnb_batch *batch = next_of(l);
+        for (size_t i = 0; i < batch->n; i++)
+            seen[batch->samples[i]] = true;
+    }
+    for (size_t i = 0; i < N_SAMPLES; i++)
+        n += seen[i];
+    assert_int_equal(n, N_SAMPLES);
+    pnb_loader_free(l);
+    pnb_dataset_free(both);
+}
+
 /* A sample without any is one that cannot be read; where none has, there is nothing to train on. */
 static void test_without_negatives(void **state)
 {
@@ -190,6 +249,8 @@ int main(void)
         cmocka_unit_test(test_shares),
         cmocka_unit_test(test_same_draws),
         cmocka_unit_test(test_negatives),
+        cmocka_unit_test(test_drawn_negatives),
+        cmocka_unit_test(test_all_drawn),
         cmocka_unit_test(test_without_negatives),
         cmocka_unit_test(test_refused),
     };

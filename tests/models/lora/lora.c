@@ -1,31 +1,30 @@
 /* Sums and gradients of factors against plain loops, the choice of matrices, and what of an
  * adapter's folder is refused. */
-#include "models/lora/lora.h"
+#include "tests/models/lora/adapted.h"
 
 #include <math.h>
 
-#include "tests/models/scratch.h"
-
-static const char config[] =
-    "{\"embed_dim\": 8,"
-    " \"vision_cfg\": {\"image_size\": 8, \"layers\": 2, \"width\": 8, \"head_width\": 4,"
-    "   \"patch_size\": 4, \"embed_unc\": true, \"mlp_ratio\": 2.0},"
-    " \"text_cfg\": {\"context_length\": 6, \"vocab_size\": 20, \"width\": 8, \"heads\": 2,"
-    "   \"layers\": 1, \"no_causal_mask\": true, \"proj_bias\": true, \"pool_type\": \"last\","
-    "   \"embed_cls\": true, \"embed_unc\": true, \"mlp_ratio\": 2.0}}";
-
-enum { RANK = 3 };
-static const char sha[] = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
-static const pnb__lora_spec usual = {
-    .rank = RANK, .alpha = 6, .targets = "all", .image = true, .text = true, .seed = 4};
-
-static pnb_model *make_model(void)
+/* A is of the seed and of its place: the same again, another for another one. */
+static void test_draws(void **state)
 {
-    pnb_model *m = NULL;
+    (void)state;
     pnb_error err = PNB_ERROR_INIT;
-    if (pnb_model_init_json(&m, ctx, config, 1, &err) != PNB_OK)
-        fail_msg("%s", err.text);
-    return m;
+    pnb_model *m = make_model();
+    pnb__lora *l[3] = {NULL};
+    pnb__lora_spec other = usual;
+    other.seed++;
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(pnb__lora_create(&l[i], m, i < 2 ? &usual : &other, sha, &err), PNB_OK);
+    for (size_t i = 0; i < l[0]->n; i++) {
+        const pnb__param *a = &l[0]->items[i].a;
+        assert_memory_equal(a->data, l[1]->items[i].a.data, a->n * sizeof(float));
+        assert_memory_not_equal(a->data, l[2]->items[i].a.data, a->n * sizeof(float));
+        if (i > 0) /* as wide as the one before or not: the first numbers differ */
+            assert_memory_not_equal(a->data, l[0]->items[i - 1].a.data, 4 * sizeof(float));
+    }
+    for (int i = 0; i < 3; i++)
+        pnb__lora_free(l[i]);
+    pnb_model_free(m);
 }
 
 static void test_sum_and_gradients(void **state)
@@ -117,6 +116,7 @@ static void test_choice(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_draws),
         cmocka_unit_test(test_sum_and_gradients),
         cmocka_unit_test(test_choice),
     };

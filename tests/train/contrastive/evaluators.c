@@ -8,6 +8,7 @@
 /* Says that the weights of the epochs were worth so much. */
 typedef struct oracle {
     double values[4];
+    const char *name; /* of the figure; NULL: oracle_says */
     int64_t epochs[8];
     size_t n;
     pnb_status answer;
@@ -22,7 +23,8 @@ static pnb_status ask(void *user, const pnb_train_snapshot *now, pnb_train_figur
     o->epochs[o->n++] = now->epoch;
     if (o->answer != PNB_OK)
         return pnb__fail(err, o->answer, "the oracle is silent");
-    out[0] = (pnb_train_figure){"oracle_says", "Oracle", o->values[now->epoch]};
+    out[0] = (pnb_train_figure){o->name != NULL ? o->name : "oracle_says", "Oracle",
+                                o->values[now->epoch]};
     *n = 1;
     return PNB_OK;
 }
@@ -40,7 +42,7 @@ static pnb_train_opts opts_of(const fixture *f, const char *name, oracle *o, int
 static void test_when_and_best(void **state)
 {
     const fixture *f = *state;
-    oracle each = {.values = {0, 0.2, 0.7, 0.4}}, second = each, last = each;
+    oracle each = {.values = {0, 0.2, 0.7, 0.4}}, second = each, last = each, doubt = each;
     pnb_train_opts o = opts_of(f, "each", &each, 1);
     pnb_train_result r;
     o.best_by = "oracle_says";
@@ -56,6 +58,11 @@ static void test_when_and_best(void **state)
     o.val_data = f->val;
     ASSERT_OK(pnb_train(f->ctx, &o, &r, &err));
     assert_true(last.n == 1 && last.epochs[0] == 3 && r.eval.done && r.best_dir[0] != '\0');
+    doubt.name = "oracle_unc_r"; /* a correlation of uncertainty and success: the lowest */
+    o = opts_of(f, "doubt", &doubt, 1);
+    o.best_by = doubt.name;
+    ASSERT_OK(pnb_train(f->ctx, &o, &r, &err));
+    assert_non_null(strstr(r.best_dir, "epoch_1"));
 }
 
 static void test_refused(void **state)

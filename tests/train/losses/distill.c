@@ -262,21 +262,6 @@ static void test_refused(void **state)
     ASSERT_FAILS(pnb_loss_compute(*state, &o, &v, &out, &err), PNB_ARG, "with variances");
 }
 
-static int setup(void **state)
-{
-    pnb_ctx *ctx = NULL;
-    const pnb_ctx_opts opts = {.n_threads = 2};
-    ASSERT_OK(pnb_ctx_create(&ctx, &opts, &err));
-    *state = ctx;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    pnb_ctx_free(*state);
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -285,5 +270,5 @@ int main(void)
         cmocka_unit_test(test_gradients),
         cmocka_unit_test(test_refused),
     };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, ctx_setup, ctx_teardown);
 }

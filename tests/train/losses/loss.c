@@ -20,21 +20,6 @@ typedef struct inputs {
     bool has_point, negative_only;
 } inputs;
 
-static int setup(void **state)
-{
-    pnb_ctx *ctx = NULL;
-    const pnb_ctx_opts opts = {.n_threads = 2};
-    ASSERT_OK(pnb_ctx_create(&ctx, &opts, &err));
-    *state = ctx;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    pnb_ctx_free(*state);
-    return 0;
-}
-
 static inputs random_inputs(uint64_t seed)
 {
     inputs in = {.scalar = {3, -1, 2, -0.5}};
@@ -698,5 +683,5 @@ int main(void)
         cmocka_unit_test(test_bad_input),
         cmocka_unit_test(test_names),
     };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, ctx_setup, ctx_teardown);
 }

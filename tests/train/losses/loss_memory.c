@@ -58,25 +58,10 @@ static void test_no_loss_grows_with_the_pairs(void **state)
     assert_true(fits);
 }
 
-static int setup(void **state)
-{
-    pnb_ctx *ctx = NULL;
-    const pnb_ctx_opts opts = {.n_threads = 2};
-    ASSERT_OK(pnb_ctx_create(&ctx, &opts, &err));
-    *state = ctx;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    pnb_ctx_free(*state);
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_no_loss_grows_with_the_pairs, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_no_loss_grows_with_the_pairs, ctx_setup, ctx_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -20,21 +20,6 @@ enum { N_LEAVES = (sizeof(double[6][N * D]) / sizeof(double)) + 2 };
 static const double mixed_labels[N * N] = {1,    0, 0,    0, 0, 1,     0, 0,
                                            0.25, 0, 0.75, 0, 0, 0.625, 0, 0.375};
 
-static int setup(void **state)
-{
-    pnb_ctx *ctx = NULL;
-    const pnb_ctx_opts opts = {.n_threads = 2};
-    ASSERT_OK(pnb_ctx_create(&ctx, &opts, &err));
-    *state = ctx;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    pnb_ctx_free(*state);
-    return 0;
-}
-
 static inputs random_inputs(uint64_t seed)
 {
     inputs in = {.scale = 1.5, .bias = 2.5};
@@ -443,5 +428,5 @@ int main(void)
         cmocka_unit_test(test_identity_labels),
         cmocka_unit_test(test_bad_input),
     };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, ctx_setup, ctx_teardown);
 }

@@ -6,21 +6,6 @@
 
 #include "train/optim/optim.h"
 
-static int setup(void **state)
-{
-    pnb_ctx *ctx = NULL;
-    const pnb_ctx_opts opts = {.n_threads = 2};
-    ASSERT_OK(pnb_ctx_create(&ctx, &opts, &err));
-    *state = ctx;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    pnb_ctx_free(*state);
-    return 0;
-}
-
 /* ---- rules ---- */
 
 static void test_which_parameters_decay(void **state)
@@ -337,5 +322,5 @@ int main(void)
         cmocka_unit_test(test_state_round_trip),
         cmocka_unit_test(test_state_of_another_run_is_refused),
     };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, ctx_setup, ctx_teardown);
 }

@@ -43,21 +43,6 @@ static void train_to(world *w, int64_t first, int64_t last)
     }
 }
 
-static int setup(void **state)
-{
-    pnb_ctx *ctx = NULL;
-    const pnb_ctx_opts opts = {.n_threads = 2};
-    ASSERT_OK(pnb_ctx_create(&ctx, &opts, &err));
-    *state = ctx;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    pnb_ctx_free(*state);
-    return 0;
-}
-
 static pnb_status refreshed(void *user, pnb_error *e)
 {
     world *w = user;
@@ -186,5 +171,5 @@ int main(void)
         cmocka_unit_test(resumes),       cmocka_unit_test(files_that_do_not_fit),
         cmocka_unit_test(bad_steps),
     };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, ctx_setup, ctx_teardown);
 }
