@@ -311,7 +311,8 @@ typedef struct pnb_adapter_opts {
     double pseudo;      /* pcmepp: weight of the pseudo positives; chosen: 0.1 */
     /* grove: Q, axes of the latent space, below the width of either side. More axes explain more of
      * a row and leave fewer rows near each other to learn variances from. 0: 16, or half
-     * the narrower side's width where that is less; the paper's is 5 (10 of CUB and Flowers) */
+     * of the narrower side's width or the smaller one's rows where that is less; the paper's is 5
+     * (10 of CUB and Flowers) */
     int64_t latent_dim;
     /* grove: M, inducing points of a side, at most one a pair. 0: 250, or N where that is less */
     int64_t inducing;

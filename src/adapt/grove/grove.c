@@ -205,14 +205,16 @@ static void tell(pnb_adapter *a, const pnb__grove_result *result)
 
 /* Few axes are the paper's; where more than that is shared, rows that differ come to lie together.
  */
-static size_t latent_dim(const pnb_adapter *a)
+static size_t latent_dim(const pnb_adapter *a, const pnb__adapter_job *job)
 {
-    size_t narrower = PNB_MIN(a->part[0].dim, a->part[1].dim);
+    size_t least = SIZE_MAX;
+    for (int s = 0; s < PNB_N_ADAPTER_SIDES; s++)
+        least = PNB_MIN(least, PNB_MIN(a->part[s].dim, job->side[s].n));
     if (a->opts.latent_dim != 0)
         return (size_t)a->opts.latent_dim;
     if (a->opts.recipe == PNB_ADAPT_RECIPE_PUBLISHED)
         return PUBLISHED_LATENT_DIM;
-    return PNB_MAX(PNB_MIN((size_t)LATENT_DIM, narrower / 2), (size_t)1);
+    return PNB_MAX(PNB_MIN((size_t)LATENT_DIM, least / 2), (size_t)1);
 }
 
 /* Once both sides have their readers. */
@@ -235,7 +237,7 @@ static pnb_status fit(pnb_adapter *a, const pnb__adapter_job *job, pnb_error *er
     choose_published(&a->opts);
     PNB_TRY(check_opts(o, err));
     g->kind = kind_of(o->kernel);
-    g->q = latent_dim(a);
+    g->q = latent_dim(a, job);
     g->m = INDUCING;
     g->is_mixed = o->per_output;
     g->is_shared = o->shared_covariance || o->grove_fit != PNB_GROVE_STEPS;

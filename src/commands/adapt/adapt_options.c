@@ -110,7 +110,8 @@ static const pnb__option train_options[] = {
                   "pcmepp: weight of pairs that score as high as a true one; 0.1 by default",
                   PNB__RANGE(0, 1e6)),
     PNB__ROW_INT("latent-dim", AT(options.latent_dim), "Q",
-                 "grove: axes of the latent space; 16, or half the width where that is less; 5 by "
+                 "grove: axes of the latent space; 16, or half the width or the rows where that "
+                 "is less; 5 by "
                  "--recipe published",
                  PNB__RANGE(1, 1024)),
     PNB__ROW_INT("inducing", AT(options.inducing), "M",

@@ -320,6 +320,12 @@ static void published_recipe(void **state)
     assert_int_equal(((pnb__grove *)a->self)->q, D / 2);
     pnb_adapter_free(a);
     free_world(&w);
+    make_world(&w, 10); /* half the rows: as many pairs do not spread along more axes */
+    o.inducing = 0;
+    assert_ok(learn(&a, &w, &o, &err), &err);
+    assert_int_equal(((pnb__grove *)a->self)->q, 5);
+    pnb_adapter_free(a);
+    free_world(&w);
 }
 
 int main(void)
