@@ -37,6 +37,25 @@ pnb_status pnb__peers_gather(pnb_peers *r, void *data, const size_t *from, pnb_e
     return pnb__peers_trade(r, 0, err);
 }
 
+size_t pnb__peers_part_at(size_t n, size_t n_parts, size_t i)
+{
+    return n / n_parts * i + n % n_parts * i / n_parts;
+}
+
+pnb_status pnb__peers_gather_even(pnb_peers *r, void *data, size_t n, size_t size, pnb_error *err)
+{
+    size_t *from = NULL, count = pnb_peers_count(r);
+    if (r == NULL)
+        return PNB_OK;
+    pnb_status status = PNB_ALLOC(from, count + 1, err);
+    for (size_t p = 0; status == PNB_OK && p <= count; p++)
+        from[p] = pnb__peers_part_at(n, count, p) * size;
+    if (status == PNB_OK)
+        status = pnb__peers_gather(r, data, from, err);
+    pnb__free(from);
+    return status;
+}
+
 pnb_status pnb__peers_any(pnb_peers *r, bool *flag, pnb_error *err)
 {
     if (r == NULL)

@@ -14,6 +14,11 @@
  * in: afterwards all are. from (n_ranks + 1). */
 pnb_status pnb__peers_gather(pnb_peers *r, void *data, const size_t *from, pnb_error *err);
 
+/* Where part i of n things begins that are dealt evenly to n_parts; nothing overflows. */
+size_t pnb__peers_part_at(size_t n, size_t n_parts, size_t i);
+/* The same of n things of `size` bytes, each rank's part of them filled in by itself. */
+pnb_status pnb__peers_gather_even(pnb_peers *r, void *data, size_t n, size_t size, pnb_error *err);
+
 /* n numbers become their sum over the ranks, on all of them. `culprit`, where it is not NULL, gets
  * the lowest rank whose own numbers are not finite though the sum is asked for, or -1: the same on
  * every rank. */

@@ -40,8 +40,8 @@ void pnb__embed_deal(pnb__embed_range *ranges, size_t *n, size_t batch, size_t r
     size_t total = 0, before = 0, kept = 0;
     for (size_t i = 0; i < *n; i++)
         total += batches_of(&ranges[i], batch);
-    size_t first = total / n_ranks * rank + total % n_ranks * rank / n_ranks;
-    size_t last = total / n_ranks * (rank + 1) + total % n_ranks * (rank + 1) / n_ranks;
+    size_t first = pnb__peers_part_at(total, n_ranks, rank);
+    size_t last = pnb__peers_part_at(total, n_ranks, rank + 1);
     for (size_t i = 0; i < *n; i++) {
         pnb__embed_range all = ranges[i];
         size_t its = batches_of(&all, batch);

@@ -12,7 +12,7 @@ pnb_status pnb__ranks_share_init(pnb__ranks_share *s, pnb_peers *ranks, size_t n
     if (PNB_ALLOC(s->at, count + 1, err) != PNB_OK)
         return PNB_NOMEM;
     for (size_t p = 0; p <= count; p++)
-        s->at[p] = n / count * p + n % count * p / count;
+        s->at[p] = pnb__peers_part_at(n, count, p);
     s->begin = s->at[rank];
     s->end = s->at[rank + 1];
     return PNB_OK;
@@ -28,15 +28,10 @@ pnb_status pnb__ranks_merge(const pnb__ranks_share *s, pnb_ranks *out, pnb_error
 {
     void *const arrays[] = {out->best_rank, out->top1, out->top1_score, out->r_precision,
                             out->map_at_r};
-    size_t *from = NULL, count = pnb_peers_count(s->ranks);
+    size_t n = s->at[pnb_peers_count(s->ranks)];
+    pnb_status status = PNB_OK;
     _Static_assert(sizeof(int64_t) == sizeof(double), "all arrays have values of one size");
-    if (s->ranks == NULL)
-        return PNB_OK;
-    pnb_status status = PNB_ALLOC(from, count + 1, err);
-    for (size_t p = 0; p <= count && status == PNB_OK; p++)
-        from[p] = s->at[p] * sizeof(double);
     for (size_t i = 0; i < PNB_COUNT(arrays) && status == PNB_OK; i++)
-        status = pnb__peers_gather(s->ranks, arrays[i], from, err);
-    pnb__free(from);
+        status = pnb__peers_gather_even(s->ranks, arrays[i], n, sizeof(double), err);
     return status;
 }

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/names.h"
+#include "peers/peers.h"
 
 PNB_DEFINE_NAME(pnb_optim_name, pnb_optim_kind, PNB_NAMES_OF_IDENTS(PNB_OPTIM_LIST), NULL)
 
@@ -97,7 +98,7 @@ size_t pnb__optim_share_at(const pnb__optim *o, size_t rank)
     for (size_t i = 0; i < o->n_slots; i++)
         total += o->slots[i].param->n;
     size_t n_ranks = o->share.n_ranks;
-    size_t cut = total / n_ranks * rank + total % n_ranks * rank / n_ranks;
+    size_t cut = pnb__peers_part_at(total, n_ranks, rank);
     for (size_t i = 0; i < o->n_slots && looks_at_rows(o) && rank < n_ranks; i++) {
         if (at + o->slots[i].param->n > cut)
             return at;
