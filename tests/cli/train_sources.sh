@@ -111,6 +111,12 @@ says "loss pcmepp does not go with hard negatives"
 want 1 "${train[@]}" --train-data all.jsonl --name no --max-steps 1 "${hard[@]}" 1 --mix-share 0.5 --inclusion-alpha 0
 says "does not go with hard negatives"
 
+# a pair of validation that cannot be read is named and counted: another one is in its place
+check "a picture that is none" bash -c 'echo none >p/none.png; { head -20 bare.csv; echo p/none.png,none; } >lacks.csv'
+want 3 "${train[@]}" --train-data t.csv --val-data lacks.csv --max-steps 1 --name lacks --json
+check "unreadable validation is counted" grep -q '"n_skipped": *1' out
+check "and named" grep -q "validation sample 19: " l/lacks/out.log
+
 # distributions kept in bfloat16
 cache=("${train[@]}" --train-data all.jsonl "${same[@]}" --batch-size 4 --accum-freq 4)
 want 0 "${cache[@]}" --name floats -q

@@ -74,13 +74,18 @@ pnb_status pnb__contrastive_mark_data(const pnb__contrastive *c, uint64_t *out, 
  * could not read is of interest to people alone. */
 static void list_skipped(const pnb__contrastive *c, size_t most, pnb__buf *out)
 {
-    size_t n = pnb_loader_n_skipped(c->loader);
-    pnb__buf_printf(out, "%zu %zu\n", c->result->n_truncated, n);
-    for (size_t i = 0; i < PNB_MIN(n, most); i++) {
-        const char *why = "";
-        int64_t sample = pnb_loader_skipped(c->loader, i, &why);
-        pnb__buf_printf(out, "  sample %lld: %s\n", (long long)sample, why);
-    }
+    /* what validation put another pair in place of makes its figures those of fewer */
+    pnb_loader *const loaders[] = {c->loader, c->val_loader};
+    static const char *const whose[] = {"sample", "validation sample"};
+    size_t n[2] = {pnb_loader_n_skipped(c->loader),
+                   c->val_loader != NULL ? pnb_loader_n_skipped(c->val_loader) : 0};
+    pnb__buf_printf(out, "%zu %zu\n", c->result->n_truncated, n[0] + n[1]);
+    for (int k = 0; k < 2; k++)
+        for (size_t i = 0; i < PNB_MIN(n[k], most); i++) {
+            const char *why = "";
+            int64_t sample = pnb_loader_skipped(loaders[k], i, &why);
+            pnb__buf_printf(out, "  %s %lld: %s\n", whose[k], (long long)sample, why);
+        }
 }
 
 /* Up to *left lines behind the first, which had the numbers. A line may be longer than the log's:
