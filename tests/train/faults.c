@@ -139,32 +139,43 @@ static void test_adapted(void **state)
     }
 }
 
+/* A set of a row per picture, or per caption ("KEY#k"), of the training data; returns its path. */
+static char *save_teacher(const fixture *f, const pnb_dataset *data, bool is_text)
+{
+    size_t n = pnb_dataset_size(data), n_rows = 0, at = 0;
+    pnb_embeddings *set = NULL;
+    for (int pass = 0; pass < 2; pass++) { /* counts, then names */
+        for (size_t i = 0; i < n; i++) {
+            pnb_sample s = {0};
+            ASSERT_OK(pnb_dataset_get(data, i, &s, &err));
+            const char *slash = strrchr(s.key, '/'), *id = slash != NULL ? slash + 1 : s.key;
+            for (size_t k = 0; pass == 1 && k < (is_text ? s.n_texts : 1); k++) {
+                char name[64];
+                snprintf(name, sizeof name, "%s#%zu", id, k);
+                ASSERT_OK(pnb_embeddings_set_id(set, at++, is_text ? name : id, &err));
+            }
+            n_rows += pass == 1 ? 0 : is_text ? s.n_texts : 1;
+            pnb_sample_reset(&s);
+        }
+        if (pass == 0)
+            ASSERT_OK(pnb_embeddings_create(&set, PNB_POINT, n_rows, 4, &err));
+    }
+    assert_int_equal(at, n_rows);
+    set->mean[0] = 1;
+    char *path = pnb__path_join(f->dir, is_text ? "t.safetensors" : "i.safetensors");
+    ASSERT_OK(pnb_embeddings_save(set, path, &err));
+    pnb_embeddings_free(set);
+    return path;
+}
+
 /* A teacher whose rows are found, and captions that fit nothing: the captions themselves. */
 static void test_taught(void **state)
 {
     const fixture *f = *state;
     pnb_train_opts o = fixture_opts(f, NULL);
-    pnb_embeddings *sets[2] = {NULL, NULL};
     pnb_dataset *data = NULL;
-    char *paths[2];
     ASSERT_OK(pnb_dataset_open(&data, f->train, NULL, &err));
-    size_t n = pnb_dataset_size(data);
-    ASSERT_OK(pnb_embeddings_create(&sets[0], PNB_POINT, n, 4, &err));
-    ASSERT_OK(pnb_embeddings_create(&sets[1], PNB_POINT, n, 4, &err));
-    for (size_t i = 0; i < n; i++) {
-        pnb_sample s = {0};
-        ASSERT_OK(pnb_dataset_get(data, i, &s, &err));
-        const char *slash = strrchr(s.key, '/'), *id = slash != NULL ? slash + 1 : s.key;
-        ASSERT_OK(pnb_embeddings_set_id(sets[0], i, id, &err));
-        ASSERT_OK(pnb_embeddings_set_id(sets[1], i, id, &err));
-        pnb_sample_reset(&s);
-    }
-    for (int s = 0; s < 2; s++) {
-        sets[s]->mean[0] = 1;
-        paths[s] = pnb__path_join(f->dir, s == 0 ? "i.safetensors" : "t.safetensors");
-        ASSERT_OK(pnb_embeddings_save(sets[s], paths[s], &err));
-        pnb_embeddings_free(sets[s]);
-    }
+    char *paths[2] = {save_teacher(f, data, false), save_teacher(f, data, true)};
     o.max_steps = 1;
     o.workers = 0;
     o.distill_images = paths[0];
