@@ -129,6 +129,12 @@ vectors 'red 1 2 3 4 5 nan\n' '"nan" is no finite number'
 vectors 'red 1 2 3 4 5 x\n' '"x" is no finite number'
 vectors 'zebra 1 2 3 4 5 6\n' 'holds none of the'
 vectors '' 'no words'
+corpus=$PNB_SOURCE_DIR/tests/fuzz/corpus/word_vectors
+three=("${train[@]/\"word_dim\": 6/\"word_dim\": 3}")
+want 0 "${three[@]}" --train-data s/train --name ft --max-steps 1 --word-vectors "$corpus/fasttext_model.bin"
+says "words found in $corpus/fasttext_model.bin"
+want 1 "${train[@]}" --train-data s/train --name w --max-steps 1 --word-vectors "$corpus/fasttext_model.bin"
+says "the fastText model has vectors of 3, the words have 6"
 
 # batch norm: one value a channel has no variance; a frozen norm, or places in a larger picture, have
 one=("${train[@]:0:3}" --batch-size 1 --train-data s/train --logs l --workers 0 --max-steps 2)

@@ -1,4 +1,5 @@
-/* Word vectors as GloVe, fastText and word2vec publish them.
+/* Word vectors as GloVe, fastText and word2vec publish them; fastText's models are read next door
+ * (fasttext_model.c).
  *
  *   text     word v1 v2 ... vD        one a line, in UTF-8, fields apart by one space
  *            N D                      a first line that fastText and word2vec have and GloVe has
@@ -12,18 +13,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/map.h"
+#include "io/tables/fasttext_model.h"
 
 #define BUFFER_BYTES ((size_t)1 << 20) /* the longest line, or word and vector */
 #define MAX_DIM ((size_t)16384)
-#define FASTTEXT_MAGIC 793712314
-
-/* A spelling under which a wanted word is found. */
-typedef struct spelling {
-    size_t start; /* in text */
-    size_t n, word;
-    pnb__word_found how;
-} spelling;
 
 typedef struct reader {
     pnb__wanted_words *wanted;
@@ -34,71 +27,14 @@ typedef struct reader {
     bool is_over;   /* the file has no more */
     size_t number;  /* of the line, or of the word in a binary file; from 1 */
     size_t n_said;  /* words by the header, 0 without one */
-    pnb__buf text;
-    spelling *spellings;
-    size_t n_spellings;
-    pnb__key_map map;
+    pnb__spellings spellings;
     pnb_error *err;
 } reader;
 
-/* ---- wanted words ---- */
-
-static pnb_status add_spelling(reader *r, const char *text, size_t n, size_t word,
-                               pnb__word_found how)
-{
-    size_t start = r->text.size;
-    pnb__buf_append(&r->text, text, n);
-    if (r->text.failed)
-        return pnb__fail_nomem(r->err, n);
-    r->spellings[r->n_spellings] = (spelling){start, n, word, how};
-    return pnb__key_map_add(&r->map, pnb__hash_bytes(text, n, 0), r->n_spellings++, r->err);
-}
-
-/* The word without - . ' and without what is behind its first slash; false when that is the word.
- */
-static bool fallback_of(const char *word, char *out)
-{
-    size_t n = 0;
-    for (const char *c = word; *c != '\0' && *c != '/'; c++)
-        if (strchr("-.'", *c) == NULL)
-            out[n++] = *c;
-    out[n] = '\0';
-    return n > 0 && strcmp(word, out) != 0;
-}
-
-static pnb_status index_words(reader *r)
-{
-    const pnb__wanted_words *w = r->wanted;
-    pnb_status status;
-    size_t longest = 0;
-    char *other = NULL;
-    for (size_t i = 0; i < w->n; i++)
-        longest = PNB_MAX(longest, strlen(w->words[i]));
-    PNB_TRY(PNB_ALLOC(other, longest + 1, r->err));
-    PNB_TRY(PNB_ALLOC(r->spellings, 2 * w->n + 1, r->err));
-    for (size_t i = 0; i < w->n; i++) {
-        w->found[i] = PNB__WORD_MISSING;
-        PNB_TRY(add_spelling(r, w->words[i], strlen(w->words[i]), i, PNB__WORD_EXACT));
-        if (fallback_of(w->words[i], other))
-            PNB_TRY(add_spelling(r, other, strlen(other), i, PNB__WORD_BY_FALLBACK));
-    }
-done:
-    pnb__free(other);
-    return status;
-}
-
 /* The next spelling that is these bytes and wins over what was found so far; step begins as 0. */
-static const spelling *next_match(const reader *r, const char *word, size_t n, size_t *step)
+static const pnb__spelling *next_match(const reader *r, const char *word, size_t n, size_t *step)
 {
-    uint64_t hash = pnb__hash_bytes(word, n, 0);
-    size_t place;
-    while ((place = pnb__key_map_next(&r->map, hash, step)) != PNB__NO_KEY) {
-        const spelling *s = &r->spellings[place];
-        bool is_it = s->n == n && memcmp(r->text.data + s->start, word, n) == 0;
-        if (is_it && s->how >= r->wanted->found[s->word])
-            return s;
-    }
-    return NULL;
+    return pnb__spellings_next(&r->spellings, r->wanted, word, n, step);
 }
 
 /* ---- bytes ---- */
@@ -214,7 +150,7 @@ static pnb_status read_row(const reader *r, const char *line, size_t n, size_t n
     return PNB_OK;
 }
 
-static void take(reader *r, const spelling *s)
+static void take(reader *r, const pnb__spelling *s)
 {
     r->wanted->found[s->word] = (unsigned char)s->how;
 }
@@ -222,7 +158,7 @@ static void take(reader *r, const spelling *s)
 static pnb_status take_line(reader *r, char *line, size_t n)
 {
     size_t n_word = 0, step = 0;
-    const spelling *s;
+    const pnb__spelling *s;
     pnb_status status = find_word(r, line, n, &n_word);
     char last = line[n];
     line[n] = '\0'; /* ends the last number */
@@ -281,7 +217,7 @@ static pnb_status take_binary(reader *r)
     size_t n_word = (size_t)(space - word);
     if (r->end - r->at - n_word - 1 < bytes)
         return ends_too_soon(r);
-    const spelling *s;
+    const pnb__spelling *s;
     while ((s = next_match(r, word, n_word, &step)) != NULL) {
         float *row = r->wanted->rows + s->word * r->wanted->dim;
         memcpy(row, space + 1, bytes);
@@ -337,13 +273,6 @@ static bool looks_binary(const reader *r)
 static pnb_status refuse_packed(const reader *r)
 {
     const unsigned char *b = (const unsigned char *)r->buffer;
-    int32_t magic = 0;
-    if (r->end >= 4)
-        memcpy(&magic, b, sizeof magic);
-    if (magic == FASTTEXT_MAGIC)
-        return pnb__fail(r->err, PNB_UNSUPPORTED,
-                         "%s: a fastText model; use the .vec file that is published beside it",
-                         r->path);
     bool is_gzip = r->end >= 2 && b[0] == 0x1F && b[1] == 0x8B;
     bool is_zip = r->end >= 4 && memcmp(b, "PK\3\4", 4) == 0;
     if (is_gzip || is_zip)
@@ -358,6 +287,8 @@ static pnb_status read_all(reader *r)
     fill(r);
     if (ferror(r->file)) /* a folder, for one */
         return pnb__fail(r->err, PNB_IO, "%s: cannot be read", r->path);
+    if (pnb__is_fasttext_model(r->buffer, r->end))
+        return pnb__fasttext_model_read(r->path, &r->spellings, r->wanted, r->err);
     pnb_status status = refuse_packed(r);
     const char *stop = r->end > 0 ? memchr(r->buffer, '\n', r->end) : NULL;
     if (status != PNB_OK || stop == NULL ||
@@ -385,15 +316,13 @@ pnb_status pnb__word_vectors_read(const char *path, pnb__wanted_words *wanted, p
         return pnb__fail(err, errno == ENOENT ? PNB_NOT_FOUND : PNB_IO, "%s: %s", path,
                          strerror(errno));
     PNB_TRY(PNB_ALLOC(r.buffer, BUFFER_BYTES + 1, err)); /* a 0 byte may end the last line */
-    PNB_TRY(index_words(&r));
+    PNB_TRY(pnb__spellings_init(&r.spellings, wanted, err));
     status = read_all(&r);
     if (status == PNB_OK && ferror(r.file))
         status = pnb__fail(err, PNB_IO, "%s: cannot be read to its end", path);
 done:
     fclose(r.file);
     pnb__free(r.buffer);
-    pnb__free(r.spellings);
-    pnb__buf_reset(&r.text);
-    pnb__key_map_reset(&r.map);
+    pnb__spellings_reset(&r.spellings);
     return status;
 }

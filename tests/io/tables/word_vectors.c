@@ -180,7 +180,7 @@ static void refused(void **state)
         CASE("3 3\nthe 1 2 3\ndog 1 2 3\n", PNB_FORMAT,
              "the first line says 3 words, the file has 2"),
         CASE("", PNB_FORMAT, "no words"),
-        CASE("\xBA\x16\x4F\x2F\x0C\0\0\0", PNB_UNSUPPORTED, "a fastText model; use the .vec file"),
+        CASE("\xBA\x16\x4F\x2F\x0C\0\0\0", PNB_FORMAT, "the fastText model ends in its settings"),
         CASE("\x1F\x8B\x08\0", PNB_UNSUPPORTED, "packed by gzip; unpack it first"),
         CASE("PK\3\4\0\0", PNB_UNSUPPORTED, "packed by zip"),
     };
