@@ -63,6 +63,39 @@ prints '"n_rows": 4'
 printf 'title,x\n"a red, large star",1\na ring,2\n' >c.csv
 want 0 embed -m model --texts c.csv -o csv.safetensors --json
 prints '"n_rows": 2'
+# Karpathy's json and a folder with its captions elsewhere, as train takes them
+mkdir -p karpathy/val2014 cub/images/01.wren cub/images/02.owl cub/text/01.wren cub/text/02.owl
+for i in 0 1 2 3; do
+    tar -xOf shapes/test/00000.tar "$(tar -tf shapes/test/00000.tar | grep -m1 png)" >karpathy/val2014/$i.png
+done
+cp karpathy/val2014/0.png cub/images/01.wren/a.png && cp karpathy/val2014/1.png cub/images/02.owl/b.png
+printf 'a red star\na blue ring\n' | tee cub/text/01.wren/a.txt >cub/text/02.owl/b.txt
+echo '02.owl' >cub/classes.txt
+python3 - <<'PY'
+import json
+sentences = lambda i: [{"raw": f"star {k} of {i}", "sentid": 2 * i + k, "imgid": i} for k in range(2)]
+json.dump({"images": [{"filename": f"{i}.png", "filepath": "val2014", "imgid": i, "split": "test" if i else "val",
+                       "sentids": [2 * i, 2 * i + 1], "sentences": sentences(i)} for i in range(4)]},
+          open("karpathy/dataset_coco.json", "w"))
+PY
+for spec in 'karpathy/dataset_coco.json#split=test' 'karpathy/dataset_coco.json#split=test,images=karpathy'; do
+    want 0 embed -m model --images "$spec" -o ki.safetensors --json
+    prints '"n_rows": 3'
+    want 0 embed -m model --texts "$spec" -o kt.safetensors --json
+    prints '"n_rows": 6'
+    want 0 eval retrieval --images ki.safetensors --texts kt.safetensors --truth karpathy/dataset_coco.json --split test --bootstrap 0
+    says "split test: 3 of 3 pictures and 6 of 6 captions"
+done
+want 1 embed -m model --texts model/config.json -o x.safetensors
+says 'has no list "images"'
+want 1 embed -m model --images 'karpathy/dataset_coco.json#split=dev' -o x.safetensors
+says "is in the split 'dev'"
+owls='cub/images#captions=cub/text,classes=cub/classes.txt'
+want 0 embed -m model --images "$owls" -o ci.safetensors --json
+prints '"n_rows": 1'
+want 0 embed -m model --texts "$owls" -o ct.safetensors --json
+prints '"n_rows": 2'
+check "captions know their class" grep -q '"class": "02.owl"' ct.ids.jsonl
 want 0 embed -m model --text "$(yes star | head -60 | tr '\n' ' ')" -o long.safetensors
 says "1 caption was longer than the model's context and cut"
 # a list of words says of which captions it knows nothing; an empty one is among them

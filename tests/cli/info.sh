@@ -75,6 +75,14 @@ prints "table"
 printf '{"image": "x.png", "caption": "a"}\n{"image": "y.png", "caption": "\\ud800"}\n' >list.jsonl
 want 0 info list.jsonl --json
 prints '"form": "jsonl"'
+printf '{"images": [{"filename": "x.png", "split": "train", "sentences": [{"raw": "a star"}]}]}\n' >dataset_coco.json
+want 0 info dataset_coco.json --json
+prints "\"form\": \"Karpathy's json\""
+prints '"n_texts": 1'
+printf '\0\0\10\3\0\0\0\1\0\0\0\2\0\0\0\2abcd' >train-images-idx3-ubyte
+printf '\0\0\10\1\0\0\0\1\3' >train-labels-idx1-ubyte
+want 0 info train-images-idx3-ubyte --json
+prints '"form": "binary"'
 
 # the processor: every rate is measured, and the mask is what is used
 want 0 info --cpu --json -t 1

@@ -42,6 +42,7 @@ check "byte for byte" grep -qF "$(md5sum <again/000000000.png | cut -c1-32)" uid
 want 0 train --train-data all.parquet --model tiny --override "$small_config" --batch-size 4 \
     --max-steps 2 --logs logs --name p --tokenizer tok.json -q --workers 1
 want 0 info all.parquet
+prints "Parquet"
 prints "pictures            $n"
 head -c 500 all.parquet >cut.parquet
 want 1 embed -m model --images cut.parquet -o x.safetensors

@@ -43,12 +43,13 @@ static const pnb__option options[] = {
         "Write the folder --out as this tool reads it: img_emb/ or text_emb/, and metadata/"),
     PNB__ROW_FILES(
         "images", AT(images), "PATH...",
-        "Picture files, globs, folders, tar shards, csv or jsonl sets, or - for a list of "
-        "paths on standard input",
+        "Picture files, globs, folders, tar shards, csv or jsonl sets, Karpathy's json, or - for a "
+        "list of paths on standard input; \"#split=...,images=DIR\" behind the json and "
+        "\"#captions=DIR,classes=FILE,omit=FILE\" behind a folder as for train",
         .group = "Inputs (one kind)"),
     PNB__ROW_FILES("texts", AT(texts), "FILE...",
                    "Captions: text files (one a line, an empty one too), .jsonl, .csv, tar shards, "
-                   "folders, or -"),
+                   "folders, Karpathy's json, or -; settings behind a # as for pictures"),
     PNB__ROW_LIST("text", AT(text), "STR...", "Captions themselves",
                   .instead_of_file = "--texts takes files"),
     PNB__ROW_FILE("pixels", AT(pixels), "FILE",

@@ -300,8 +300,12 @@ static pnb_status describe_tokenizer(pnb__app *app, const char *path, pnb__resul
 
 static pnb_status describe_dataset(pnb__app *app, const char *path, pnb__result *r)
 {
-    static const char *const kinds[PNB_N_DATASET_KINDS] = {
-        "unknown", "tar shards", "table", "folder", "jsonl", "synthetic", "binary"};
+    static const char *const forms[PNB_N_DATASET_KINDS] = {
+        [PNB_DATASET_AUTO] = "unknown",   [PNB_DATASET_TAR] = "tar shards",
+        [PNB_DATASET_CSV] = "table",      [PNB_DATASET_DIR] = "folder",
+        [PNB_DATASET_JSONL] = "jsonl",    [PNB_DATASET_KARPATHY] = "Karpathy's json",
+        [PNB_DATASET_BINARY] = "binary",  [PNB_DATASET_SYNTHETIC] = "synthetic",
+        [PNB_DATASET_PARQUET] = "Parquet"};
     pnb_dataset_opts opts = pnb_dataset_opts_default();
     pnb_dataset *set = NULL;
     size_t n_texts = 0, n_unreadable = 0;
@@ -320,7 +324,7 @@ static pnb_status describe_dataset(pnb__app *app, const char *path, pnb__result 
     for (size_t i = 0; i < pnb_dataset_n_warnings(set); i++)
         pnb__warn(app, "%s", pnb_dataset_warning(set, i));
     pnb__result_text(r, "kind", "kind", "data set");
-    pnb__result_text(r, "form", "form", kinds[pnb_dataset_get_kind(set)]);
+    pnb__result_text(r, "form", "form", forms[pnb_dataset_get_kind(set)]);
     pnb__result_int(r, "n_samples", "pictures", (int64_t)pnb_dataset_size(set));
     pnb__result_int(r, "n_texts", "captions", (int64_t)n_texts);
     pnb__result_int(r, "n_unreadable", "unreadable records", (int64_t)n_unreadable);
@@ -357,7 +361,10 @@ static pnb_status describe_resolved(pnb__app *app, const char *path, pnb__result
         return describe_tensors(app, path, r);
     if (!is_dir && pnb__ends_with(path, ".npy"))
         return describe_set(app, path, r);
-    if (!is_dir && (pnb__ends_with(path, ".json") || pnb__ends_with(path, ".model")))
+    const bool is_karpathy =
+        pnb__starts_with(pnb__path_base(path), "dataset"); /* _coco, _flickr30k */
+    if (!is_dir && !is_karpathy &&
+        (pnb__ends_with(path, ".json") || pnb__ends_with(path, ".model")))
         return describe_tokenizer(app, path, r);
     return describe_dataset(app, path, r);
 }

@@ -110,6 +110,8 @@ typedef struct pnb__spec_settings {
 } pnb__spec_settings;
 /* Length of the source without its settings. */
 size_t pnb__spec_head(const char *source);
+/* Is it read as a data set for what stands behind its "#", or as Karpathy's json by its name? */
+bool pnb__is_spec(const char *source);
 pnb_status pnb__spec_settings_read(pnb__spec_settings *out, const char *source, pnb_error *err);
 void pnb__spec_settings_free(pnb__spec_settings *s);
 /* Errors  ARG (settings of another kind) */

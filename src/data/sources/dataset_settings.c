@@ -34,6 +34,11 @@ size_t pnb__spec_head(const char *source)
     return strlen(source);
 }
 
+bool pnb__is_spec(const char *source)
+{
+    return source[pnb__spec_head(source)] != '\0' || pnb__ends_with(source, ".json");
+}
+
 void pnb__spec_settings_free(pnb__spec_settings *s)
 {
     pnb__free(s->path);

@@ -68,8 +68,8 @@ static pnb_status add_dataset(pnb__image_inputs *p, const char *spec, pnb_error 
 
 static pnb_status add_plain(pnb__image_inputs *p, const char *path, pnb_error *err)
 {
-    if (pnb__path_is_dir(path) || is_table_or_tar(path) || strstr(path, "::") != NULL ||
-        strchr(path, '{') != NULL)
+    if (pnb__path_is_dir(path) || is_table_or_tar(path) || pnb__is_spec(path) ||
+        strstr(path, "::") != NULL || strchr(path, '{') != NULL)
         return add_dataset(p, path, err);
     return add_source(p, path, NULL, err);
 }
@@ -124,7 +124,8 @@ static pnb_status add_word(pnb__image_inputs *p, const char *word, FILE *in, pnb
                          "%s: this is a URL, and nothing is downloaded here: fetch the file first "
                          "(curl -O, or img2dataset for a list of them) and give its path",
                          word);
-    if (!pnb__path_is_file(word) && strpbrk(word, "{:") == NULL && !pnb__path_is_dir(word))
+    if (!pnb__path_is_file(word) && strpbrk(word, "{:") == NULL && !pnb__path_is_dir(word) &&
+        !pnb__is_spec(word))
         return pnb__fail(err, PNB_NOT_FOUND, "%s: no such file or folder", word);
     return add_plain(p, word, err);
 }

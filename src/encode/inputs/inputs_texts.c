@@ -477,6 +477,8 @@ pnb_status pnb__text_inputs_add(pnb__text_inputs *c, const char *source, const c
                          "%s: this is a URL, and nothing is downloaded here: fetch the file first "
                          "(curl -O) and give its path",
                          source);
+    if (pnb__is_spec(source))
+        return add_dataset(c, source, err);
     if (pnb__ends_with(source, ".jsonl"))
         return add_jsonl(c, source, err);
     bool is_hierarchy = false;
