@@ -35,6 +35,30 @@ assert float(read("prolip-from-siglip")["head_lr_ratio"]) == 10
 assert float(read("prolip-pretrain")["inclusion_eps"]) == -20 and float(read("longprolip")["inclusion_eps"]) == -100
 PY
 
+# PCME's: rows and objective together, over a narrow model
+narrow=(--model pcme-tiny --override '{"embed_dim": 8, "vision_cfg": {"base": 2}, "text_cfg": {"word_dim": 6}}')
+mkdir classes && for c in one two three; do
+    mkdir classes/$c && tar -xf s/train/00000.tar -C classes/$c --wildcards "000000[0-3].*"
+done
+for name in pcme-coco pcme-cub; do
+    want 0 train --recipe $name --show
+    prints "# source  Chun et al. 2021"
+    prints "model = $name"
+    want 0 train --recipe $name --name $name --train-data classes --logs l --workers 0 --batch-size 3 --max-steps 2 \
+        --head-epochs 0 "${narrow[@]}" -q
+done
+check "PCME's two trainings differ as the papers do" python3 - <<'PY'
+read = lambda run: dict(l.rstrip("\n").split(": ", 1) for l in open(f"l/{run}/params.txt"))
+coco, cub = read("pcme-coco"), read("pcme-cub")
+for run in (coco, cub):
+    assert run["optimizer"] == "adamp" and float(run["wd"]) == 0 and float(run["grad_clip_norm"]) == 2
+    assert int(run["n_samples"]) == 7 and float(run["word_drop"]) == 0.1 and float(run["aug_re_prob"]) == 0.2
+    assert float(run["trunk_lr_ratio"]) == 0.1 and int(run["epochs"]) == 60 and float(run["pcme_lambda"]) == 1
+assert [float(coco[k]) for k in ("lr", "pcme_kl_beta", "uniformity_lambda")] == [2e-4, 1e-5, 0]
+assert [float(cub[k]) for k in ("lr", "pcme_kl_beta", "uniformity_lambda")] == [1e-4, 1e-3, 10]
+assert coco["batch_by_class"] == "false" and cub["batch_by_class"] == "true"
+PY
+
 # small is what a run without a recipe has
 want 0 train --recipe small --show
 cp out small.conf

@@ -12,7 +12,8 @@ static const pnb__option options[] = {
     PNB__ROW_FILE(
         "config", AT(config), "NAME|FILE",
         "Built-in configuration (tiny, ViT-B-16, ViT-B-16-long, ViT-L-16, SO400M-14, ViT-H-14, "
-        "pcme-vit-tiny, pcmepp-tiny, pcmepp-ViT-B-16) or a config.json",
+        "pcmepp-tiny, pcmepp-ViT-B-16, pcme-tiny, pcme-vit-tiny, pcme-coco, pcme-cub, vse-tiny, "
+        "vse-coco, pvse-tiny, pvse-coco) or a config.json",
         .required = true),
     PNB__ROW_FILE("out", AT(dir), "DIR", "Model directory to write", .required = true,
                   .writes = "/"),

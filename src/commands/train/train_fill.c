@@ -6,12 +6,15 @@
 #include <string.h>
 
 #include "commands/train/train_args.h"
+#include "commands/train/train_recipes.h"
 #include "commands/train/train_words.h"
 
 pnb_train_opts pnb__train_recipe_of(const pnb__train_args *a)
 {
+    const pnb__train_recipe *named = pnb__train_recipe_find(a->recipe);
     bool published = a->recipe != NULL && strcmp(a->recipe, "small") != 0;
-    return pnb_train_opts_of(a->objective, published);
+    bool is_named = a->objective == PNB_OBJECTIVE_PROLIP && named != NULL; /* no other was given */
+    return pnb_train_opts_of(is_named ? named->objective : a->objective, published);
 }
 
 /* Several sources are one spec, however they were typed: --train-data A B, twice, or A::B. */

@@ -98,9 +98,10 @@ static const pnb__option options[] = {
                   "Interpolate the positions of a model directory to the forced sizes"),
     PNB__ROW_FLAG("reinit-unc", AT(job.reinit_unc),
                   "Start from a model directory with fresh uncertainty tokens and heads"),
-    PNB__ROW_FILE("word-vectors", AT(job.word_vectors), "FILE",
-                  "Word vectors (GloVe, fastText .vec, word2vec) that the words of a fresh PCME, "
-                  "VSE or PVSE model start with"),
+    PNB__ROW_FILE(
+        "word-vectors", AT(job.word_vectors), "FILE",
+        "Word vectors (GloVe, fastText .vec or .bin, word2vec) that the words of a fresh PCME, "
+        "VSE or PVSE model start with"),
     PNB__ROW_FILE("image-trunk", AT(job.image_trunk), "FILE",
                   "torchvision's weights of the ResNet (.pth, safetensors) that a fresh PCME, VSE "
                   "or PVSE model starts with; its classifier is passed over"),
@@ -143,7 +144,8 @@ static const pnb__option options[] = {
         .names = PNB_NAMES(PNB_OBJECTIVE_LIST), .fallback = "prolip", .group = "Objective"),
     PNB__ROW_CHOICE(
         "recipe", AT(recipe), "NAME",
-        "small|published|prolip-pretrain|prolip-from-siglip|longprolip|finetune-coco",
+        "small|published|prolip-pretrain|prolip-from-siglip|longprolip|finetune-coco|pcme-coco|"
+        "pcme-cub",
         "Defaults of everything not given here: small fits minutes on a CPU, published is the "
         "objective's paper's; the others are whole trainings, which --show prints",
         .fallback = "small"),
@@ -500,7 +502,8 @@ const pnb__command pnb__cmd_train = {
         "Named recipes stand on the published one and below the config file, the environment and "
         "the command line: --recipe prolip-pretrain is ProLIP on DataComp 1B, prolip-from-siglip "
         "its start from SigLIP, longprolip goes on with captions of 256 tokens, finetune-coco with "
-        "COCO's. --show prints one with the source of every value and what of it was tried; the "
+        "COCO's; pcme-coco and pcme-cub are PCME's trainings. --show prints one with the source of "
+        "every value and what of it was tried; the "
         "same files are installed under share/penumbra/recipes.\n\n"
         "results.jsonl has one object a line. Of kind \"train\" every so many steps: step, epoch, "
         "samples, loss (total), one field for each weighted term (ppcl, inclusion, ...), lr, "

@@ -110,34 +110,90 @@ static const pnb__preset finetune_coco[] = {
     {"epochs", "25", "PCME++ on COCO"},
 };
 
+static const pnb__preset pcme_coco[] = {
+    {"objective", "pcme", "section 3"},
+    {"model", "pcme-coco", "section 4.1: ResNet-152, D 1024, a = b = 15 at the start"},
+    {"batch-size", "128", "its code's configuration"},
+    {"opt", "adamp", "section 4.1"},
+    {"lr", "2e-4", "its code's configuration"},
+    {"wd", "0", "its code's configuration"},
+    {"lr-scheduler", "cosine", "section 4.1; anew in each phase"},
+    {"grad-clip-norm", "2", "its code's configuration"},
+    {"head-epochs", "30", "section 4.1: heads alone"},
+    {"epochs", "60", "30 more of all weights"},
+    {"trunk-lr-ratio", "0.1", "its code's configuration"},
+    {"samples", "7", "section 3.2"},
+    {"pcme-kl-beta", "1e-5", "its code's configuration"},
+    {"word-drop", "0.1", "section 4.1"},
+    {"captions", "any", "five captions a picture"},
+};
+
+static const pnb__preset pcme_cub[] = {
+    {"objective", "pcme", "section 3"},
+    {"model", "pcme-cub", "section 4.1: ResNet-50, D 512, a = b = 5 at the start"},
+    {"batch-by-class", "true", "pictures of one class are no strangers to each other"},
+    {"batch-size", "128", "its code's configuration"},
+    {"opt", "adamp", "section 4.1"},
+    {"lr", "1e-4", "its code's configuration"},
+    {"wd", "0", "its code's configuration"},
+    {"lr-scheduler", "cosine", "section 4.1; anew in each phase"},
+    {"grad-clip-norm", "2", "its code's configuration"},
+    {"head-epochs", "10", "its code's configuration: heads alone"},
+    {"epochs", "60", "50 more of all weights"},
+    {"trunk-lr-ratio", "0.1", "its code's configuration"},
+    {"samples", "7", "section 3.2"},
+    {"pcme-kl-beta", "1e-3", "its code's configuration"},
+    {"uniformity-lambda", "10", "its code's configuration"},
+    {"word-drop", "0.1", "section 4.1"},
+    {"captions", "any", "ten captions a picture"},
+};
+
 static const pnb__train_recipe recipes[] = {
     {"prolip-pretrain", "ProLIP from nothing on DataComp 1B",
      "Chun et al. 2025, Probabilistic Language-Image Pre-Training, sections 3 and 4, appendix B.1",
      "each value against the paper's text; losses and gradients against the released code; the "
      "training itself needs 32 GPUs and was not run",
      "penumbra train --recipe prolip-pretrain --train-data 'datacomp/{00000..12895}.tar'",
-     ROWS(prolip_pretrain)},
+     ROWS(prolip_pretrain), PNB_OBJECTIVE_PROLIP},
     {"prolip-from-siglip", "ProLIP that starts from SigLIP's weights",
      "the same paper, section 4.1 and table C.2, which names the samples seen and no rates",
      "the conversion keeps SigLIP's weights and trains on; the training at this size was not run",
      "penumbra convert SIGLIP --to prolip --out start && penumbra train --recipe "
      "prolip-from-siglip --pretrained start --train-data SHARDS",
-     ROWS(prolip_from_siglip)},
+     ROWS(prolip_from_siglip), PNB_OBJECTIVE_PROLIP},
     {"longprolip", "a ProLIP of 64 tokens goes on with 256",
      "the released LongProLIP models' names and configurations; rates are ours",
      "positions are stretched as the reference's; the training at this size was not run",
      "penumbra train --recipe longprolip --pretrained PROLIP --train-data LONG_CAPTIONS",
-     ROWS(longprolip)},
+     ROWS(longprolip), PNB_OBJECTIVE_PROLIP},
     {"finetune-coco", "a pretrained ProLIP goes on with COCO's captions",
      "PCME++'s training on COCO (Chun 2024) for batch, epochs and decay by layers; rates are ours",
      "the options together on the built-in shapes; COCO itself was not there",
      "penumbra train --recipe finetune-coco --pretrained PROLIP --train-data "
      "'dataset_coco.json#images=coco' --val-data 'dataset_coco.json#split=val,images=coco'",
-     ROWS(finetune_coco)},
+     ROWS(finetune_coco), PNB_OBJECTIVE_PROLIP},
+    {"pcme-coco", "PCME on COCO's captions, from ImageNet's ResNet-152 and GloVe",
+     "Chun et al. 2021, Probabilistic Embeddings for Cross-Modal Retrieval, and its code",
+     "the options together on the built-in shapes; losses and gradients against the released code; "
+     "COCO itself was not there",
+     "penumbra train --recipe pcme-coco --train-data "
+     "'dataset_coco.json#split=train+restval,images=coco' --val-data "
+     "'dataset_coco.json#split=val,images=coco' --image-trunk resnet152.pth --word-vectors "
+     "glove.840B.300d.txt",
+     ROWS(pcme_coco), PNB_OBJECTIVE_PCME},
+    {"pcme-cub", "PCME on CUB Captions, from ImageNet's ResNet-50 and GloVe",
+     "Chun et al. 2021, Probabilistic Embeddings for Cross-Modal Retrieval, and its code",
+     "the options together on pictures of few classes; CUB itself was not there",
+     "penumbra train --recipe pcme-cub --train-data "
+     "'CUB/images#captions=CUB/text_c10,classes=CUB/trainvalclasses.txt' --image-trunk "
+     "resnet50.pth --word-vectors "
+     "glove.840B.300d.txt",
+     ROWS(pcme_cub), PNB_OBJECTIVE_PCME},
     {"small", "what train does without --recipe: minutes on a CPU",
      "docs/numerics-training.md, where it differs from the paper and what that brought",
      "over seeds on the built-in sets: bench/results",
-     "penumbra train --train-data shapes/train --val-data shapes/val", ROWS(small)},
+     "penumbra train --train-data shapes/train --val-data shapes/val", ROWS(small),
+     PNB_OBJECTIVE_PROLIP},
 };
 
 const pnb__train_recipe *pnb__train_recipe_find(const char *name)

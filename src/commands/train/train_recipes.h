@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "penumbra/error.h"
+#include "penumbra/train.h"
 #include "program/options.h"
 
 /* `where` of a row says where its value is from. */
@@ -13,6 +13,7 @@ typedef struct pnb__train_recipe {
     const char *source, *tried, *use; /* of the whole; a command line */
     const pnb__preset *rows;
     size_t n_rows;
+    pnb_objective objective; /* whose published values the rows stand on */
 } pnb__train_recipe;
 
 /* NULL: no such recipe. */
