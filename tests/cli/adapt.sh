@@ -177,6 +177,14 @@ head -3 $truth >few.pairs
 want 0 adapt train --method whitened --images i.safetensors --texts t.safetensors --truth few.pairs \
     --out few --json
 check "other rows, another hash" test "$(sha256sum <few/config.json)" != "$(sha256sum <chosen/config.json)"
+want 0 adapt train --method whitened --images i.safetensors --texts t.safetensors --truth $truth \
+    --share 0.5 --out half --json
+check "half of the pictures" python3 -c '
+import json
+rows = [json.load(open("%s/config.json" % name))["images"]["rows"] for name in ("half", "chosen")]
+assert rows[0] == round(rows[1] / 2), rows'
+want 2 adapt train --method whitened --images i.safetensors --texts t.safetensors --share 0.5 --out none
+says "choose pairs of a --truth file"
 want 0 adapt train --method whitened --images i.safetensors --shrinkage 1 --uncertain common \
     --out other --json
 prints '"uncertain": "common"'

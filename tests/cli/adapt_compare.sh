@@ -147,6 +147,29 @@ for sweep in shrinkage=0.1,0.9,0.1 shrinkage=0.1, seed=1,2 shrinkage=,0.1; do
     esac
 done
 
+# fewer pairs: classes and shots of them, and shares of those, drawn by each seed for every method
+want 0 adapt compare "${sets[@]}" "${test[@]}" --methods conformity whitened --shots 3 --classes 5 \
+    --class-key concept --sweep share=0.2,1 --seeds 2 --bootstrap 0 --bins 5 --out few --json
+check "so many pictures were learned from, others with another seed" python3 - <<'PY'
+import json
+def rows(name):
+    return json.load(open("few/adapters/%s/config.json" % name))["images"]["rows"]
+assert [rows("whitened-%d" % s) for s in (0, 1)] == [15, 15]
+assert rows("conformity@share=0.2-0") == 3 and rows("whitened@share=1-1") == 15
+weights = lambda name: open("few/adapters/%s/model.safetensors" % name, "rb").read()
+assert weights("conformity-0") != weights("conformity-1")
+assert weights("conformity-0") == weights("conformity@share=1-0")
+methods = {m["method"]: m["seeds"] for m in json.load(open("out"))["methods"] if m["kind"] == "method"}
+assert len(methods) == 6 and set(methods.values()) == {2}, methods
+PY
+want 1 adapt compare "${sets[@]}" "${test[@]}" --methods whitened --shots 3 --class-key colour --out unread
+says "--class-key colour: row"
+check "nothing was learned then either" test ! -e unread
+want 1 adapt compare "${sets[@]}" "${test[@]}" --methods whitened --sweep share=2 --out e
+says "share cannot be '2'"
+want 2 adapt compare "${sets[@]:0:4}" "${test[@]}" --share 0.5 --out e
+says "choose pairs of a --truth file"
+
 # wrong usage
 want 2 adapt compare "${sets[@]}" "${test[@]}" --val-images a/val/images.safetensors --out e
 says "go together: 1 of three"

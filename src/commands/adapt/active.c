@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "commands/adapt/fewer_pairs.h"
 #include "commands/common/set_use.h"
 #include "penumbra/retrieval.h"
 #include "penumbra/selection.h"
@@ -102,26 +103,6 @@ done:
 
 /* ---- learning from what is labelled ---- */
 
-/* The pool's truth without pictures that are not labelled. */
-static pnb_status labelled_truth(const active_run *run, const unsigned char *is_labelled,
-                                 pnb_truth **out)
-{
-    const pnb_truth *t = run->pool.truth;
-    int64_t *pairs = NULL;
-    size_t n = 0;
-    pnb_status status = PNB_ALLOC(pairs, 2 * t->n_pairs, &run->app->err);
-    if (status != PNB_OK)
-        return status;
-    for (size_t i = 0; i < t->n_queries; i++)
-        for (size_t p = t->offset[i]; is_labelled[i] && p < t->offset[i + 1]; p++) {
-            pairs[2 * n] = (int64_t)i;
-            pairs[2 * n++ + 1] = (int64_t)t->item[p];
-        }
-    status = pnb_truth_create_pairs(out, t->n_queries, t->n_items, pairs, n, &run->app->err);
-    pnb__free(pairs);
-    return status;
-}
-
 static pnb_status learn(const active_run *run, const char *method, uint64_t seed,
                         const unsigned char *is_labelled, pnb_adapter **out)
 {
@@ -132,7 +113,7 @@ static pnb_status learn(const active_run *run, const char *method, uint64_t seed
     opts.recipe =
         pnb_adapter_method_reads(method, "recipe") ? run->opts->recipe : PNB_ADAPT_RECIPE_AUTO;
     opts.steps = pnb_adapter_method_reads(method, "steps") ? run->opts->steps : 0;
-    PNB_TRY(labelled_truth(run, is_labelled, &truth));
+    PNB_TRY(pnb__truth_of_drawn(&truth, run->pool.truth, is_labelled, &run->app->err));
     pnb__watching watching = {0};
     const pnb_adapter_data data = {.images = run->pool.images,
                                    .texts = run->pool.texts,

@@ -32,6 +32,21 @@ static pnb_status load_truth(pnb__app *app, pnb_truth **out, const char *path,
     return pnb_truth_read(out, path, &image_rows, &text_rows, opts, NULL, &app->err);
 }
 
+/* Leaves of the truth what is learned from. */
+static pnb_status draw_pairs(pnb__app *app, const pnb__adapt_train_opts *o, train_run *run)
+{
+    pnb_truth *fewer = NULL;
+    if (!pnb__fewer_pairs_draws(&o->fewer))
+        return PNB_OK;
+    pnb_status status = pnb__fewer_pairs(&fewer, run->truth, run->images, o->images, &o->fewer,
+                                         (uint64_t)app->common.seed, &app->err);
+    if (status != PNB_OK)
+        return status;
+    pnb_truth_free(run->truth);
+    run->truth = fewer;
+    return PNB_OK;
+}
+
 static pnb_status load_sets(pnb__app *app, const pnb__adapt_train_opts *o, train_run *run)
 {
     pnb_truth_read_opts val_read = o->read;
@@ -43,6 +58,7 @@ static pnb_status load_sets(pnb__app *app, const pnb__adapt_train_opts *o, train
     PNB_TRY(map_if(&run->val_texts, o->val_texts, app));
     if (o->truth != NULL)
         PNB_TRY(load_truth(app, &run->truth, o->truth, run->images, run->texts, &o->read));
+    PNB_TRY(draw_pairs(app, o, run));
     if (o->val_truth != NULL)
         status = load_truth(app, &run->val_truth, o->val_truth, run->val_images, run->val_texts,
                             &val_read);

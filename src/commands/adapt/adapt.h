@@ -2,6 +2,7 @@
 #ifndef PNB_COMMANDS_ADAPT_ADAPT_H
 #define PNB_COMMANDS_ADAPT_ADAPT_H
 
+#include "commands/adapt/fewer_pairs.h"
 #include "penumbra/adapt.h"
 #include "program/app.h"
 #include "program/options.h"
@@ -12,6 +13,7 @@ typedef struct pnb__adapt_train_opts {
     const char *images, *texts; /* sets; one may be NULL */
     const char *truth;          /* NULL: all rows */
     pnb_truth_read_opts read;
+    pnb__fewer_pairs_opts fewer;                                /* of the truth */
     const char *val_images, *val_texts, *val_truth, *val_split; /* held out: all or none */
     const char *logs, *name, *resume;                           /* of a run that is kept */
     pnb_adapter_opts options;

@@ -29,6 +29,8 @@ static const pnb__option train_options[] = {
                   "Split of a karpathy file (train, val, test, restval, all) or of class folders"),
     PNB__ROW_FILE("out", AT(out), "DIR", "Folder of the adapter", .letter = 'o', .required = true,
                   .writes = "/"),
+    PNB__FEWER_PAIRS_ROWS(AT(fewer.share), AT(fewer.shots), AT(fewer.n_classes),
+                          AT(fewer.class_key)),
     PNB__ROW_CHOICE("uncertain", AT(options.uncertain), "WHICH", WORDS(PNB_ADAPT_UNCERTAIN_LIST),
                     "conformity, whitened: rows unlike the others are the uncertain ones, or, as "
                     "the papers on CLIP's geometry have it, those like all the others",
@@ -212,6 +214,9 @@ static pnb_status run_train(pnb__app *app, void *args, pnb__result *r)
     if (o->truth != NULL && (o->images == NULL || o->texts == NULL))
         return pnb__usage(app,
                           "--truth speaks of pictures and captions: give --images and --texts");
+    if (o->truth == NULL && pnb__fewer_pairs_draws(&o->fewer))
+        return pnb__usage(app, "--share, --shots and --classes choose pairs of a --truth file, and "
+                               "none is given");
     return check_training(app, o) ? pnb__adapt_train(app, o, r) : PNB_ARG;
 }
 

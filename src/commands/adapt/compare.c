@@ -151,6 +151,20 @@ static pnb_status check_labels(pnb__app *app, const pnb__adapt_comparison *c)
     return status;
 }
 
+/* The draw of the first seed, so that a class key that is wrong is told before anything is learned.
+ */
+static pnb_status check_fewer(pnb__app *app, const pnb__adapt_comparison *c)
+{
+    const pnb__adapt_compare_opts *o = c->opts;
+    pnb_truth *drawn = NULL;
+    pnb_status status = PNB_OK;
+    if (c->train.truth != NULL && pnb__fewer_pairs_draws(&o->fewer))
+        status = pnb__fewer_pairs(&drawn, c->train.truth, c->train.images, o->train.images,
+                                  &o->fewer, (uint64_t)app->common.seed, &app->err);
+    pnb_truth_free(drawn);
+    return status;
+}
+
 static pnb_status load_all(pnb__app *app, pnb__adapt_comparison *c)
 {
     const pnb__adapt_compare_opts *o = c->opts;
@@ -159,6 +173,7 @@ static pnb_status load_all(pnb__app *app, pnb__adapt_comparison *c)
     PNB_TRY(pnb__pair_load(app, &o->val, &o->read, o->val_split, &c->val));
     PNB_TRY(pnb__pair_load(app, &o->test, &o->read, o->test_split, &c->test));
     PNB_TRY(pnb__pair_align(&c->test, "--test-truth", &app->err));
+    PNB_TRY(check_fewer(app, c));
     if (o->known != NULL)
         PNB_TRY(load_known(app, c));
     if (o->label_vectors != NULL)

@@ -2,6 +2,7 @@
 #ifndef PNB_COMMANDS_ADAPT_COMPARE_H
 #define PNB_COMMANDS_ADAPT_COMPARE_H
 
+#include "commands/adapt/fewer_pairs.h"
 #include "penumbra/adapt.h"
 #include "penumbra/known_truth.h"
 #include "program/app.h"
@@ -17,14 +18,15 @@ typedef struct pnb__adapt_compare_opts {
     pnb__text_list methods;           /* names; none or "all": every method */
     pnb__pair_paths train, val, test; /* val may be NULLs, test without truth: row i to row i */
     pnb_truth_read_opts read;         /* of all three; its split is not read */
+    pnb__fewer_pairs_opts fewer;      /* of train's truth, drawn by each entry's seed */
     const char *split, *val_split, *test_split;
     const char *known;         /* set: what the captions of test stand for; NULL: nobody knows */
     const char *label_vectors; /* of the pictures of test, for PMRP; NULL: none */
     size_t n_seeds, n_bins, n_resamples;
     pnb_adapt_recipe recipe; /* of methods that train, and how many steps; 0: the recipe's */
     int64_t steps;
-    pnb__text_list sweeps; /* "NAME=V1,V2": the option of every method that reads it, one value at a
-                            * time, all others as they are */
+    pnb__text_list sweeps; /* "NAME=V1,V2": the option of every method that reads it, or one of
+                            * `fewer`, one value at a time, all others as they are */
     const char *out;       /* folder */
 } pnb__adapt_compare_opts;
 pnb_status pnb__adapt_compare(pnb__app *app, const pnb__adapt_compare_opts *opts, pnb__result *r);

@@ -44,6 +44,22 @@ static pnb_status check_names(const pnb__adapt_compare_opts *o, pnb_error *err)
 
 /* ---- sweeps ---- */
 
+/* An option of the pairs that are learned from, which every method has. */
+static bool is_of_pairs(const char *option)
+{
+    pnb__fewer_pairs_opts unused = {0};
+    bool is_one;
+    (void)pnb__fewer_pairs_set(&unused, option, "1", &is_one, NULL);
+    return is_one;
+}
+
+/* Seeds of a method: what draws nothing, pairs neither, has one. */
+static size_t n_seeds_of(const pnb__adapt_compare_opts *o, const pnb_adapter_about *about,
+                         bool draws_pairs)
+{
+    return draws_pairs || pnb_adapter_method_reads(about->name, "seed") ? o->n_seeds : 1;
+}
+
 /* The next value of a sweep and where it ends; NULL behind the last. */
 static const char *value_end(const char *at)
 {
@@ -75,7 +91,11 @@ static pnb_status add_value(pnb__adapt_comparison *c, const pnb_adapter_about *a
                             pnb_error *err)
 {
     pnb_adapter_opts unused = pnb_adapter_opts_default();
-    pnb_status status = pnb_adapter_opts_set(&unused, about, option, value, err);
+    pnb__fewer_pairs_opts fewer = {0};
+    bool is_of_pairs = false;
+    pnb_status status = pnb__fewer_pairs_set(&fewer, option, value, &is_of_pairs, err);
+    if (status == PNB_OK && !is_of_pairs)
+        status = pnb_adapter_opts_set(&unused, about, option, value, err);
     for (uint64_t s = seeds[0]; s < seeds[1] && status == PNB_OK; s++) {
         pnb__compare_entry *e = &c->entry[c->n];
         char *label = pnb__format("%s@%s=%s", about->name, option, value);
@@ -106,7 +126,8 @@ static pnb_status sweep_method(pnb__adapt_comparison *c, const pnb_adapter_about
     pnb_status status = option != NULL ? PNB_OK : pnb__fail_nomem(err, strlen(sweep));
     for (char *k = option; k != NULL && *k != '\0'; k++)
         *k = *k == '-' ? '_' : *k;
-    bool has = option != NULL && pnb_adapter_method_reads(about->name, option);
+    bool has =
+        option != NULL && (is_of_pairs(option) || pnb_adapter_method_reads(about->name, option));
     *is_read = *is_read || has;
     for (const char *at = equals + 1; status == PNB_OK && has; at = value_end(at) + 1) {
         char *value = pnb__strndup(at, (size_t)(value_end(at) - at));
@@ -135,6 +156,14 @@ static pnb_status check_sweep(const char *sweep, pnb_error *err)
     return PNB_OK;
 }
 
+static bool sweeps_pairs(const char *sweep)
+{
+    char *option = pnb__strndup(sweep, strcspn(sweep, "="));
+    bool is_one = option != NULL && is_of_pairs(option);
+    pnb__free(option);
+    return is_one;
+}
+
 static pnb_status add_sweeps(pnb__adapt_comparison *c, uint64_t first, pnb_error *err)
 {
     const pnb__adapt_compare_opts *o = c->opts;
@@ -144,8 +173,8 @@ static pnb_status add_sweeps(pnb__adapt_comparison *c, uint64_t first, pnb_error
         pnb_status status = check_sweep(sweep, err);
         for (size_t m = 0; status == PNB_OK && pnb_adapter_method_at(m) != NULL; m++) {
             const pnb_adapter_about *about = pnb_adapter_method_at(m);
-            const uint64_t seeds[] = {
-                first, first + (pnb_adapter_method_reads(about->name, "seed") ? o->n_seeds : 1)};
+            bool draws = sweeps_pairs(sweep) || pnb__fewer_pairs_draws(&o->fewer);
+            const uint64_t seeds[] = {first, first + n_seeds_of(o, about, draws)};
             if (is_wanted(o, about->name))
                 status = sweep_method(c, about, sweep, seeds, &is_read, err);
         }
@@ -178,7 +207,7 @@ pnb_status pnb__compare_plan(pnb__app *app, pnb__adapt_comparison *c)
     add(c, "length", PNB__ENTRY_CONTROL, 0);
     for (size_t m = 0; m < n_methods; m++) {
         const pnb_adapter_about *about = pnb_adapter_method_at(m);
-        size_t n = pnb_adapter_method_reads(about->name, "seed") ? o->n_seeds : 1;
+        size_t n = n_seeds_of(o, about, pnb__fewer_pairs_draws(&o->fewer));
         for (size_t s = 0; is_wanted(o, about->name) && s < n; s++)
             add(c, about->name, PNB__ENTRY_METHOD, first + s);
     }
@@ -245,34 +274,57 @@ static pnb_status options_of(const pnb__adapt_comparison *c, const pnb__compare_
     if (pnb_adapter_method_reads(about->name, "steps"))
         o.steps = c->opts->steps;
     *out = o;
-    return e->option != NULL ? pnb_adapter_opts_set(out, about, e->option, e->value, err) : PNB_OK;
+    return e->option != NULL && !is_of_pairs(e->option)
+               ? pnb_adapter_opts_set(out, about, e->option, e->value, err)
+               : PNB_OK;
+}
+
+/* *out is NULL where all pairs are learned from. */
+static pnb_status draw_pairs(pnb__app *app, const pnb__adapt_comparison *c,
+                             const pnb__compare_entry *e, pnb_truth **out)
+{
+    pnb__fewer_pairs_opts fewer = c->opts->fewer;
+    bool is_one;
+    pnb_status status = PNB_OK;
+    if (e->option != NULL)
+        status = pnb__fewer_pairs_set(&fewer, e->option, e->value, &is_one, &app->err);
+    if (status != PNB_OK || !pnb__fewer_pairs_draws(&fewer))
+        return status;
+    if (c->train.truth == NULL)
+        return pnb__fail(&app->err, PNB_ARG, "without --truth there are no pairs to draw from");
+    return pnb__fewer_pairs(out, c->train.truth, c->train.images, c->opts->train.images, &fewer,
+                            e->seed, &app->err);
 }
 
 static pnb_status learn(pnb__app *app, const pnb__adapt_comparison *c, pnb__compare_entry *e,
                         pnb_adapter **out)
 {
     pnb_adapter_opts options;
+    pnb_truth *fewer = NULL;
     const bool has_val = c->val.truth != NULL;
     pnb__watching watching = {0};
-    const pnb_adapter_data data = {.images = c->train.images,
-                                   .texts = c->train.texts,
-                                   .truth = c->train.truth,
-                                   .val_images = has_val ? c->val.images : NULL,
-                                   .val_texts = has_val ? c->val.texts : NULL,
-                                   .val_truth = c->val.truth,
-                                   .watch = pnb__watch_begin(&watching, app, e->name, "steps")};
+    pnb_adapter_data data = {.images = c->train.images,
+                             .texts = c->train.texts,
+                             .truth = c->train.truth,
+                             .val_images = has_val ? c->val.images : NULL,
+                             .val_texts = has_val ? c->val.texts : NULL,
+                             .val_truth = c->val.truth};
     char *dir = NULL;
     double before = pnb__now_s();
-    pnb_status status = options_of(c, e, &options, &app->err);
-    if (status == PNB_OK)
-        status = pnb_adapter_fit(out, app->ctx, e->method->name, &data, &options, &app->err);
+    pnb_status status;
+    PNB_TRY(options_of(c, e, &options, &app->err));
+    PNB_TRY(draw_pairs(app, c, e, &fewer));
+    data.truth = fewer != NULL ? fewer : c->train.truth;
+    data.watch = pnb__watch_begin(&watching, app, e->name, "steps");
+    status = pnb_adapter_fit(out, app->ctx, e->method->name, &data, &options, &app->err);
     pnb__watch_end(&watching);
     if (status != PNB_OK)
-        return status;
+        goto done;
     e->learn_s = pnb__now_s() - before;
     PNB_TRY(in_folder(&dir, c, e, "adapters", "", &app->err));
     status = pnb_adapter_save(*out, dir, &app->err);
 done:
+    pnb_truth_free(fewer);
     pnb__free(dir);
     return status;
 }

@@ -11,10 +11,12 @@
 static const pnb__option options[] = {
     PNB__ROW_LIST("methods", AT(methods), "NAME...",
                   "What is compared: names of `penumbra adapt methods`, or all, as without it"),
-    PNB__ROW_LIST("sweep", AT(sweeps), "NAME=VALUES...",
-                  "An option of `adapt train` with values and commas between them: every method "
-                  "that reads it is learned again with each, as METHOD@NAME=VALUE",
-                  .instead_of_file = "write the options themselves"),
+    PNB__ROW_LIST(
+        "sweep", AT(sweeps), "NAME=VALUES...",
+        "An option of `adapt train` with values and commas between them: every method "
+        "that reads it is learned again with each, as METHOD@NAME=VALUE; share, shots and "
+        "classes are read by all of them",
+        .instead_of_file = "write the options themselves"),
     PNB__ROW_FILE("images", AT(train.images), "SET", "Pictures that are learned from",
                   .required = true),
     PNB__ROW_FILE("texts", AT(train.texts), "SET", "Captions that are learned from",
@@ -29,6 +31,8 @@ static const pnb__option options[] = {
     PNB__ROW_FILE("out", AT(out), "FOLDER",
                   "Folder of adapters, sets, and the table as text, JSON, csv, Markdown and a page",
                   .letter = 'o', .required = true, .writes = "/"),
+    PNB__FEWER_PAIRS_ROWS(AT(fewer.share), AT(fewer.shots), AT(fewer.n_classes),
+                          AT(fewer.class_key)),
     PNB__ROW_FILE("val-images", AT(val.images), "SET",
                   "Pictures held out, by which methods that train stop",
                   .group = "Held-out rows (all three or none)"),
@@ -80,6 +84,9 @@ static pnb_status run(pnb__app *app, void *args, pnb__result *r)
         (o->val_split != NULL && o->val.truth == NULL) ||
         (o->test_split != NULL && o->test.truth == NULL))
         return pnb__usage(app, "a split is a part of a truth file, and none is given");
+    if (o->train.truth == NULL && pnb__fewer_pairs_draws(&o->fewer))
+        return pnb__usage(app, "--share, --shots and --classes choose pairs of a --truth file, and "
+                               "none is given");
     return pnb__adapt_compare(app, o, r);
 }
 
@@ -97,6 +104,14 @@ const pnb__command pnb__cmd_adapt_compare = {
                 "--test-images ambiguous/test/images.safetensors --test-texts "
                 "ambiguous/test/texts.safetensors --test-truth "
                 "ambiguous/truth/test.written.pairs --known ambiguous/test/known.safetensors "
-                "--out comparison",
+                "--out comparison\n"
+                "penumbra adapt compare --methods grove probvlm --images cub.i.safetensors --texts "
+                "cub.t.safetensors --truth cub.pairs --shots 3 --classes 150 --class-key class "
+                "--sweep inducing=50,150,250 fit=exact --test-images test.i.safetensors "
+                "--test-texts test.t.safetensors --test-truth test.pairs --out few-shot\n"
+                "penumbra adapt compare --methods grove --images coco.i.safetensors --texts "
+                "coco.t.safetensors --truth coco.pairs --sweep share=0.2,0.4,0.6,0.8 "
+                "latent-dim=2,5,10,20 --test-images flickr.i.safetensors --test-texts "
+                "flickr.t.safetensors --test-truth flickr.pairs --out transfer",
     .defaults = defaults,
     PNB__RUNS(options, pnb__adapt_compare_opts, run)};
