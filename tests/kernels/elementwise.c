@@ -178,6 +178,10 @@ static void test_copy(void **state)
         {.dims = {1, 2, 2, 32, 40},
          .stride_src = {0, 2560, 32, 1, 64},
          .stride_dst = {0, 2560, 1280, 40, 1}},
+        {.dims = {1, 1, 1, 34, 40}, /* of one that has gaps, and to it */
+         .stride_src = {0, 0, 0, 2, 70},
+         .stride_dst = {0, 0, 0, 40, 1}},
+        {.dims = {1, 1, 1, 34, 40}, .stride_src = {0, 0, 0, 40, 1}, .stride_dst = {0, 0, 0, 2, 70}},
         {.dims = {1, 1, 0, 2, 3}, .stride_src = {0, 0, 6, 3, 1}, .stride_dst = {0, 0, 6, 3, 1}}};
     for (size_t i = 0; i < PNB_COUNT(copies); i++) {
         for (int accumulate = 0; accumulate < 2; accumulate++) {
