@@ -102,11 +102,12 @@ pnb__latent_opts pnb__latent_opts_default(void)
     return (pnb__latent_opts){.max_steps = 50, .tolerance = 1e-8};
 }
 
-/* One thread's room; `at` is the point whose gradient and Hessian are held. */
+/* One thread's room; `at` is the point whose gradient and Hessian are held, where has_slopes. */
 typedef struct walker {
     const pnb__latent_search *s;
     double *k, *gk, *h, *jacobian, *gj; /* (M), (M), (M), (M,Q), (Q,M) */
     double *at, *trial, *gradient, *step, *hessian, *factor;
+    bool has_slopes;
 } walker;
 
 static size_t walker_doubles(const pnb__latent_search *s)
@@ -172,12 +173,12 @@ static void slopes_here(walker *w)
         &(pnb__dense_product){
             .m = q, .n = m, .k = m, .a = w->jacobian, .trans_a = true, .b = w->s->form, .alpha = 1},
         w->gj);
-    for (size_t a = 0; a < q; a++) {
-        for (size_t i = 0; i < m; i++) /* J's column: G k is not wanted any more */
-            w->gk[i] = w->jacobian[i * q + a];
-        for (size_t b = 0; b < q; b++)
-            w->hessian[a * q + b] += pnb__dense_dot(w->gk, w->gj + b * m, m);
-    }
+    pnb__dense_multiply(
+        &w->s->kernels, &w->s->alone,
+        &(pnb__dense_product){
+            .m = q, .n = q, .k = m, .a = w->gj, .b = w->jacobian, .alpha = 1, .add = true},
+        w->hessian);
+    w->has_slopes = true;
 }
 
 /* The gradient alone. */
@@ -249,6 +250,7 @@ static double descend(walker *w, const pnb__latent_opts *opts, bool *is_converge
             double next = value_at(w, w->trial);
             moved = next < value;
             if (moved) {
+                w->has_slopes = false;
                 memcpy(w->at, w->trial, q * sizeof *w->at);
                 value = next;
                 lambda = lambda / 8 < least ? 0 : lambda / 8;
@@ -305,6 +307,7 @@ static void find_latent(const job *j, walker *w, size_t row)
     }
     for (size_t start = 0; start < j->n_starts; start++) {
         bool is_converged;
+        w->has_slopes = false;
         memcpy(w->at, j->start + (row * j->n_starts + start) * q, q * sizeof *w->at);
         double value = j->opts->adam_rate > 0 ? descend_by_adam(w, j->opts, &is_converged)
                                               : descend(w, j->opts, &is_converged);
@@ -317,8 +320,10 @@ static void find_latent(const job *j, walker *w, size_t row)
         if (j->out->is_converged != NULL)
             j->out->is_converged[row] = is_converged;
         if (j->out->hessian != NULL) {
-            value_at(w, w->at);
-            slopes_here(w);
+            if (!w->has_slopes) {
+                value_at(w, w->at);
+                slopes_here(w);
+            }
             memcpy(j->out->hessian + row * q * q, w->hessian, q * q * sizeof *w->hessian);
         }
     }

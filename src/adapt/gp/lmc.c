@@ -204,7 +204,8 @@ static void process_backward(const pass *s, pnb__lmc_worker *w, size_t l)
         for (size_t j = 0; j < n; j++)
             w->db[i * n + j] = q_mean[i] * g[j] - 2 * b[j] * h[j];
     }
-    const pnb__factors_grad by_factor = {(void *)(uintptr_t)factor_of(s, l, out->factors), w->db};
+    const pnb__factors_grad by_factor = {(void *)(uintptr_t)factor_of(s, l, out->factors), w->db,
+                                         NULL};
     pnb__factors_backward(&w->factors, factor, h, s->weight, n, &by_factor);
     const pnb__gp_kernel_grad by_kernel = {lmc->dx + l * n * q, out->z + l * m * q,
                                            out->lengthscale + l, out->scale + l};

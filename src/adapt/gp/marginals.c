@@ -69,6 +69,8 @@ void pnb__marginals_at(pnb__marginals *mg, const pnb__process *p, const double *
         mean);
     for (size_t i = 0; i < d * n; i++)
         mean[i] += p->constant[i / n];
+    if (var == NULL)
+        return;
     find_known(mg, n);
     pnb__factors_forward(&mg->factors, p->factors, mg->set.b, n, var);
     for (size_t i = 0; i < mg->factors.n_factors * n; i++)
@@ -80,10 +82,14 @@ static double repeats(const pnb__marginals *mg)
     return (double)mg->d / (double)mg->factors.n_factors;
 }
 
+static double with_means(const pnb__marginals *mg, const pnb__process *p, double of_factors)
+{
+    return 0.5 * pnb__dense_dot(p->q_mean, p->q_mean, mg->d * mg->m) + repeats(mg) * of_factors;
+}
+
 double pnb__marginals_divergence(const pnb__marginals *mg, const pnb__process *p)
 {
-    return 0.5 * pnb__dense_dot(p->q_mean, p->q_mean, mg->d * mg->m) +
-           repeats(mg) * pnb__factors_divergence(&mg->factors, p->factors);
+    return with_means(mg, p, pnb__factors_divergence(&mg->factors, p->factors));
 }
 
 /* B' without the factors' part, in mg->db; sum of h */
@@ -137,7 +143,9 @@ void pnb__marginals_backward(pnb__marginals *mg, const pnb__process *p, const do
     means_backward(mg, p, n, slopes, out);
     double prior = slopes_of_b(mg, p, n, slopes);
     pnb__factors_backward(&mg->factors, p->factors, slopes->var, repeats(mg) * slopes->weight, n,
-                          &(pnb__factors_grad){out->factors, mg->db});
+                          &(pnb__factors_grad){out->factors, mg->db, out->divergence});
+    if (out->divergence != NULL)
+        *out->divergence = with_means(mg, p, *out->divergence);
     pnb__inducing_slopes by = {.db = mg->db, .dprior = prior};
     pnb__inducing_backward(&mg->inducing, &mg->set, x, n, &by, &out->kernel);
 }

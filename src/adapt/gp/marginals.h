@@ -44,7 +44,7 @@ void pnb__marginals_reset(pnb__marginals *mg);
 /* Factors k(Z,Z) of the process: once for its points and kernel, before the rest. mg->set says what
  * jitter was needed.  Errors  NUMERIC: those of pnb__inducing_factorise */
 pnb_status pnb__marginals_factorise(pnb__marginals *mg, const pnb__process *p, pnb_error *err);
-/* mean (D,N) and var (F,N) of f without noise, at x (N,Q). */
+/* mean (D,N) and var (F,N) of f without noise, at x (N,Q); var may be NULL. */
 void pnb__marginals_at(pnb__marginals *mg, const pnb__process *p, const double *x, size_t n,
                        double *mean, double *var);
 /* sum over outputs of KL(q(v_d) || N(0,I)) */
@@ -57,6 +57,7 @@ typedef struct pnb__process_grad {
     pnb__gp_kernel_grad kernel; /* dx (N,Q), dz (M,Q), lengthscales, scale */
     double *constant, *q_mean;
     void *factors;
+    double *divergence; /* with factors: pnb__marginals_divergence on the way; NULL: not wanted */
 } pnb__process_grad;
 typedef struct pnb__marginals_slopes {
     const double *mean, *var; /* (D,N), (F,N) */

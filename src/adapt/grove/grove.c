@@ -431,7 +431,7 @@ done:
 
 static pnb_status apply(const pnb_adapter *a, const pnb__adapter_block *block, pnb_error *err)
 {
-    return pnb__grove_read(a->self, a->ctx, &a->opts, block, err);
+    return pnb__grove_read(a->self, &a->opts, block, err);
 }
 
 /* Only the alignment compares outputs; a fit of all pairs at once has none. */

@@ -170,16 +170,21 @@ pnb_status pnb__grove_find_misses(pnb__grove *g, int side, const pnb__grove_pair
 /* strayed of a side (grove_strays.c), by its reader and what both sides found.  Errors  NUMERIC,
  * NOMEM */
 pnb_status pnb__grove_find_strays(pnb__grove *g, int side, pnb_error *err);
-/* Of at most PNB__GROVE_CHUNK rows, by a side's reader: latents x (n,Q) of the rows of pairs, and
- * what the side says at latents, mean and var (D,n) without noise; var may be NULL.  Errors
- * NUMERIC, NOMEM */
+/* Room in which rows are read by a side's reader, for one thread; the reader stays where it is
+ * meanwhile.  Errors  NOMEM */
+typedef struct pnb__grove_reading pnb__grove_reading;
+pnb_status pnb__grove_reading_open(pnb__grove_reading **out, const pnb__grove *g, int side,
+                                   pnb_error *err);
+void pnb__grove_reading_free(pnb__grove_reading *w); /* NULL is fine */
+/* Of at most PNB__GROVE_CHUNK rows: latents x (n,Q) of the side's rows of pairs, and what the side
+ * says at latents, mean and var (D,n) without noise; var may be NULL.  Errors  NUMERIC, NOMEM */
 enum { PNB__GROVE_CHUNK = 128 };
-pnb_status pnb__grove_place(const pnb__grove *g, int side, const pnb__grove_pairs *pairs,
+pnb_status pnb__grove_place(pnb__grove_reading *w, const pnb__grove_pairs *pairs,
                             const uint32_t *pair, size_t n, double *x, pnb_error *err);
-pnb_status pnb__grove_say(const pnb__grove *g, int side, const double *x, size_t n, double *mean,
+pnb_status pnb__grove_say(pnb__grove_reading *w, const double *x, size_t n, double *mean,
                           double *var, pnb_error *err);
 /* Latents of a block's rows, and what the process says of them. */
-pnb_status pnb__grove_read(const pnb__grove *g, const pnb_ctx *ctx, const pnb_adapter_opts *opts,
+pnb_status pnb__grove_read(const pnb__grove *g, const pnb_adapter_opts *opts,
                            const pnb__adapter_block *block, pnb_error *err);
 
 #endif

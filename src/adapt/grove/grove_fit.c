@@ -321,8 +321,7 @@ static pnb_status step_fit(void *self, int64_t step, pnb__step_values *out, pnb_
     const pnb__pair_loss_terms value = pnb__pair_terms(terms, f->n, &f->loss);
     memset(f->dx, 0, f->n * f->g->q * sizeof *f->dx);
     for (int s = 0; s < PNB_N_ADAPTER_SIDES; s++) {
-        divergence += pnb__fit_side_divergence(&f->side[s]);
-        pnb__fit_side_backward(&f->side[s], f->x, weight, f->dx);
+        divergence += pnb__fit_side_backward(&f->side[s], f->x, weight, f->dx);
     }
     put_latent_slopes(f, batch);
     pnb__figures_add(&out->terms, "fit", NULL, value.fit);

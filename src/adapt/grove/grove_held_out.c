@@ -38,6 +38,7 @@ void pnb__grove_held_out_reset(pnb__grove_held_out *held)
 /* Room for a chunk: of a side y, mean, var and two slopes nobody reads (D,n), and x (n,Q). */
 typedef struct chunk {
     double *room, *side[PNB_N_ADAPTER_SIDES], *dnoise, *x;
+    pnb__grove_reading *reading[PNB_N_ADAPTER_SIDES];
 } chunk;
 
 static pnb_status open_chunk(chunk *c, const pnb__grove *g, pnb_error *err)
@@ -64,12 +65,12 @@ static pnb_status chunk_loss(const chunk *c, const pnb__grove *g, const pnb__gro
 {
     pnb__pair_side terms[PNB_N_ADAPTER_SIDES];
     const uint32_t *pair = held->sample + begin;
-    pnb_status status = pnb__grove_place(g, by, &held->pairs, pair, n, c->x, err);
+    pnb_status status = pnb__grove_place(c->reading[by], &held->pairs, pair, n, c->x, err);
     for (int s = 0; s < PNB_N_ADAPTER_SIDES && status == PNB_OK; s++) {
         size_t dn = g->part[s].d * n;
         double *y = c->side[s];
         pnb__grove_columns(g, &held->pairs, s, pair, n, y);
-        status = pnb__grove_say(g, s, c->x, n, y + dn, y + 2 * dn, err);
+        status = pnb__grove_say(c->reading[s], c->x, n, y + dn, y + 2 * dn, err);
         terms[s] = (pnb__pair_side){.n_outputs = g->part[s].d,
                                     .n_factors = g->part[s].d,
                                     .y = y,
@@ -99,6 +100,7 @@ pnb_status pnb__grove_held_out_loss(const pnb__grove_held_out *held, pnb__grove 
     for (int s = 0; s < PNB_N_ADAPTER_SIDES; s++) {
         PNB_TRY(pnb__grove_recognise(g, ctx, pairs, s, err));
         PNB_TRY(pnb__grove_reader_make(g, s, ctx, err));
+        PNB_TRY(pnb__grove_reading_open(&c.reading[s], g, s, err));
     }
     for (int by = 0; by < PNB_N_ADAPTER_SIDES; by++)
         for (size_t begin = 0; begin < held->n; begin += PNB__GROVE_CHUNK)
@@ -107,6 +109,8 @@ pnb_status pnb__grove_held_out_loss(const pnb__grove_held_out *held, pnb__grove 
                                err));
     *out = sum / (double)(2 * held->n);
 done:
+    for (int s = 0; s < PNB_N_ADAPTER_SIDES; s++)
+        pnb__grove_reading_free(c.reading[s]);
     pnb__free(c.room);
     return status;
 }

@@ -163,37 +163,46 @@ done:
 
 /* ---- rows ---- */
 
-/* Room of one call. */
-typedef struct reading {
+struct pnb__grove_reading {
     const pnb__grove *g;
     const pnb__grove_part *part;
     const pnb__grove_reader *r;
     const pnb_adapter_opts *opts;
+    bool has_marginals; /* made when they are asked for: their room is the largest */
     pnb__marginals marginals;
     double *y, *centred, *start, *x, *hessian; /* (n,D), (n,D), (n,2,Q), (n,Q), (n,Q,Q) */
     double *pulled, *scores;                   /* (n,M) twice */
     double *mean, *var;                        /* (D,n), (F,n) */
     double *slopes, *jacobian;                 /* k' of one row (M,Q), (D,Q) */
     double *jacobians;                         /* per output (D,n,Q): of all rows */
-} reading;
+};
+typedef struct pnb__grove_reading reading;
 
-static pnb_status open_reading(reading *w, const pnb_ctx *ctx, pnb_error *err)
+/* What the process says at x (n,Q) into w->mean and, where it is wanted, w->var. */
+static pnb_status say_here(reading *w, const double *x, size_t n, bool wants_var, pnb_error *err)
 {
-    size_t n = CHUNK, d = w->part->d, q = w->g->q, m = w->g->m;
-    size_t factors = w->g->is_shared ? 1 : d, all = w->g->is_mixed ? n * d * q : 0;
-    const pnb__marginals_opts opts = {.n_outputs = d,
-                                      .m = m,
-                                      .n_max = n,
+    const pnb__marginals_opts opts = {.n_outputs = w->part->d,
+                                      .m = w->g->m,
+                                      .n_max = CHUNK,
                                       .jitter = PNB__GROVE_JITTER,
                                       .is_shared = w->g->is_shared,
                                       .real = PNB__F32};
     pnb_status status = PNB_OK;
-    if (!w->g->is_mixed)
-        status = pnb__marginals_init(&w->marginals, ctx, &opts, err);
-    if (status == PNB_OK && !w->g->is_mixed)
+    if (!w->has_marginals) {
+        PNB_TRY(pnb__marginals_init(&w->marginals, w->r->ctx, &opts, err));
+        w->has_marginals = true;
         status = pnb__marginals_factorise(&w->marginals, &w->r->process, err);
-    if (status != PNB_OK)
-        return status;
+    }
+done:
+    if (status == PNB_OK)
+        pnb__marginals_at(&w->marginals, &w->r->process, x, n, w->mean, wants_var ? w->var : NULL);
+    return status;
+}
+
+static pnb_status open_reading(reading *w, pnb_error *err)
+{
+    size_t n = CHUNK, d = w->part->d, q = w->g->q, m = w->g->m;
+    size_t factors = w->g->is_shared ? 1 : d, all = w->g->is_mixed ? n * d * q : 0;
     size_t size = n * (3 * d + factors + q * (3 + q) + 2 * m) + (m + d) * q + all;
     w->y = pnb__alloc_array(size, sizeof *w->y);
     if (w->y == NULL)
@@ -290,7 +299,7 @@ static pnb_status find_lmc_latents(reading *w, size_t n, size_t first, pnb_error
     return pnb__lmc_search_run(&w->r->lmc, w->y, n, is_adam ? &adam : &newton, &out, err);
 }
 
-/* Latents of n rows, and what the process says of them. */
+/* Latents of n rows; per output what the processes say of them too. */
 static pnb_status find_latents(reading *w, size_t n, size_t first, pnb_error *err)
 {
     size_t q = w->g->q;
@@ -307,11 +316,8 @@ static pnb_status find_latents(reading *w, size_t n, size_t first, pnb_error *er
         recognise(w, i, w->start + i * N_STARTS * q);
     if (!is_adam)
         best_points(w, n);
-    pnb_status status = pnb__latent_search_run(&w->r->search, w->y, n, w->start,
-                                               is_adam ? 1 : N_STARTS, &opts, &out, err);
-    if (status == PNB_OK)
-        pnb__marginals_at(&w->marginals, &w->r->process, w->x, n, w->mean, w->var);
-    return status;
+    return pnb__latent_search_run(&w->r->search, w->y, n, w->start, is_adam ? 1 : N_STARTS, &opts,
+                                  &out, err);
 }
 
 /* Lower factor of a (Q,Q) in place, Q is small; where it is not positive it counts as flat. */
@@ -450,65 +456,70 @@ static pnb_status place(reading *w, const pnb__grove_pairs *pairs, int side, con
     return find_latents(w, n, 0, err);
 }
 
-static pnb_status open_for(reading *w, const pnb__grove *g, int side, const pnb_adapter_opts *opts,
-                           pnb_error *err)
-{
-    *w = (reading){.g = g, .part = &g->part[side], .r = g->reader[side], .opts = opts};
-    return open_reading(w, w->r->ctx, err);
-}
-
 static void close_reading(reading *w)
 {
     pnb__marginals_reset(&w->marginals);
     pnb__free(w->y);
 }
 
-pnb_status pnb__grove_place(const pnb__grove *g, int side, const pnb__grove_pairs *pairs,
+pnb_status pnb__grove_reading_open(pnb__grove_reading **out, const pnb__grove *g, int side,
+                                   pnb_error *err)
+{
+    static const pnb_adapter_opts by_newton = {.inference = PNB_GROVE_NEWTON};
+    reading *w = pnb__alloc_zero(1, sizeof *w);
+    if (w == NULL)
+        return pnb__fail_nomem(err, sizeof *w);
+    *w = (reading){.g = g, .part = &g->part[side], .r = g->reader[side], .opts = &by_newton};
+    pnb_status status = open_reading(w, err);
+    if (status != PNB_OK) {
+        pnb__grove_reading_free(w);
+        return status;
+    }
+    *out = w;
+    return PNB_OK;
+}
+
+void pnb__grove_reading_free(pnb__grove_reading *w)
+{
+    if (w == NULL)
+        return;
+    close_reading(w);
+    pnb__free(w);
+}
+
+pnb_status pnb__grove_place(pnb__grove_reading *w, const pnb__grove_pairs *pairs,
                             const uint32_t *pair, size_t n, double *x, pnb_error *err)
 {
-    const pnb_adapter_opts opts = pnb_adapter_opts_default(); /* by second-order steps */
-    reading w;
-    pnb_status status = open_for(&w, g, side, &opts, err);
+    int side = w->part == &w->g->part[1];
+    pnb_status status = place(w, pairs, side, pair, n, err);
     if (status == PNB_OK)
-        status = place(&w, pairs, side, pair, n, err);
-    if (status == PNB_OK)
-        memcpy(x, w.x, n * g->q * sizeof *x);
-    close_reading(&w);
+        memcpy(x, w->x, n * w->g->q * sizeof *x);
     return status;
 }
 
-/* Closes the reading. */
-static pnb_status say_means(reading *w, const double *x, size_t n, double *mean, pnb_error *err)
+/* Per output. */
+static pnb_status say_mixed(reading *w, const double *x, size_t n, pnb_error *err)
 {
-    pnb_status status = pnb__lmc_search_mean(&w->r->lmc, x, n, mean, err);
-    close_reading(w);
-    return status;
+    const pnb__lmc_search_opts stay = {0, 0, 0};
+    const pnb__lmc_reading out = {w->x, w->hessian, w->mean, w->var, w->jacobians};
+    memset(w->y, 0, n * w->part->d * sizeof *w->y); /* nothing is looked for */
+    memcpy(w->x, x, n * w->g->q * sizeof *x);
+    return pnb__lmc_search_run(&w->r->lmc, w->y, n, &stay, &out, err);
 }
 
-pnb_status pnb__grove_say(const pnb__grove *g, int side, const double *x, size_t n, double *mean,
+pnb_status pnb__grove_say(pnb__grove_reading *w, const double *x, size_t n, double *mean,
                           double *var, pnb_error *err)
 {
-    const pnb_adapter_opts opts = pnb_adapter_opts_default();
-    const pnb__lmc_search_opts stay = {0, 0, 0};
-    reading w;
-    size_t d = g->part[side].d;
-    pnb_status status = open_for(&w, g, side, &opts, err);
-    if (status == PNB_OK && g->is_mixed && var == NULL)
-        return say_means(&w, x, n, mean, err);
-    if (status == PNB_OK && g->is_mixed) {
-        const pnb__lmc_reading out = {w.x, w.hessian, w.mean, w.var, w.jacobians};
-        memset(w.y, 0, n * d * sizeof *w.y); /* nothing is looked for */
-        memcpy(w.x, x, n * g->q * sizeof *x);
-        status = pnb__lmc_search_run(&w.r->lmc, w.y, n, &stay, &out, err);
-    } else if (status == PNB_OK) {
-        pnb__marginals_at(&w.marginals, &w.r->process, x, n, w.mean, w.var);
-    }
-    for (size_t i = 0; status == PNB_OK && i < d * n; i++) {
-        mean[i] = w.mean[i];
+    size_t dn = w->part->d * n;
+    if (w->g->is_mixed && var == NULL)
+        return pnb__lmc_search_mean(&w->r->lmc, x, n, mean, err);
+    pnb_status status =
+        w->g->is_mixed ? say_mixed(w, x, n, err) : say_here(w, x, n, var != NULL, err);
+    for (size_t i = 0; status == PNB_OK && i < dn; i++) {
+        mean[i] = w->mean[i];
         if (var != NULL)
-            var[i] = w.var[g->is_shared ? i % n : i];
+            var[i] = w->var[w->g->is_shared ? i % n : i];
     }
-    close_reading(&w);
     return status;
 }
 
@@ -528,32 +539,33 @@ static pnb_status find_chunk(reading *w, const pnb__grove_pairs *pairs, int side
 pnb_status pnb__grove_find_misses(pnb__grove *g, int side, const pnb__grove_pairs *pairs,
                                   pnb_error *err)
 {
-    const pnb_adapter_opts opts = pnb_adapter_opts_default(); /* by second-order steps */
     size_t all = g->part[side].n_missed;
     uint32_t *sample = NULL;
-    reading w;
+    reading *w = NULL;
     pnb_status status;
-    PNB_TRY(open_for(&w, g, side, &opts, err));
+    PNB_TRY(pnb__grove_reading_open(&w, g, side, err));
     PNB_TRY(pnb__grove_sample(&sample, pairs->n, all, 0, err));
     for (size_t begin = 0; begin < all; begin += CHUNK)
         PNB_TRY(
-            find_chunk(&w, pairs, side, sample, begin, PNB_MIN(all - begin, (size_t)CHUNK), err));
+            find_chunk(w, pairs, side, sample, begin, PNB_MIN(all - begin, (size_t)CHUNK), err));
 done:
     pnb__free(sample);
-    close_reading(&w);
+    pnb__grove_reading_free(w);
     return status;
 }
 
-pnb_status pnb__grove_read(const pnb__grove *g, const pnb_ctx *ctx, const pnb_adapter_opts *opts,
+pnb_status pnb__grove_read(const pnb__grove *g, const pnb_adapter_opts *opts,
                            const pnb__adapter_block *block, pnb_error *err)
 {
     reading w = {.g = g, .part = &g->part[block->side], .r = g->reader[block->side], .opts = opts};
     pnb_status status;
-    PNB_TRY(open_reading(&w, ctx, err));
+    PNB_TRY(open_reading(&w, err));
     for (size_t begin = 0; begin < block->n; begin += CHUNK) {
         size_t n = PNB_MIN(block->n - begin, (size_t)CHUNK);
         PNB_TRY(take_rows(&w, block, begin, n, err));
         PNB_TRY(find_latents(&w, n, block->first + begin, err));
+        if (!g->is_mixed)
+            PNB_TRY(say_here(&w, w.x, n, true, err));
         for (size_t i = 0; i < n; i++)
             put_row(&w, block, begin, i, n);
     }

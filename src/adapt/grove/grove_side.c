@@ -287,18 +287,10 @@ pnb_status pnb__fit_side_forward(pnb__fit_side *w, const pnb__grove_pairs *pairs
     return PNB_OK;
 }
 
-double pnb__fit_side_divergence(pnb__fit_side *w)
-{
-    if (w->g->is_mixed)
-        return pnb__lmc_divergence(&w->lmc);
-    pnb__process p = process_of(w, NULL); /* its points are not read */
-    return pnb__marginals_divergence(&w->marginals, &p);
-}
-
-static void shared_backward(pnb__fit_side *w, const double *x, double weight, double *dx)
+static double shared_backward(pnb__fit_side *w, const double *x, double weight, double *dx)
 {
     pnb__process process = process_of(w, x);
-    double *kernel = w->slope[KERNEL];
+    double *kernel = w->slope[KERNEL], divergence = 0;
     kernel[PNB__GROVE_LENGTHSCALE] = kernel[PNB__GROVE_SCALE] = 0;
     memset(w->slope[Z], 0, w->g->m * w->g->q * sizeof *w->slope[Z]);
     const pnb__process_grad grad = {
@@ -306,12 +298,14 @@ static void shared_backward(pnb__fit_side *w, const double *x, double weight, do
                    &kernel[PNB__GROVE_SCALE]},
         .constant = w->slope[CONSTANT],
         .q_mean = w->is_collapsed ? NULL : w->slope[Q_MEAN],
-        .factors = w->is_collapsed ? NULL : w->params[PNB__GROVE_P_FACTORS].grad};
+        .factors = w->is_collapsed ? NULL : w->params[PNB__GROVE_P_FACTORS].grad,
+        .divergence = w->is_collapsed ? NULL : &divergence};
     const pnb__marginals_slopes slopes = {w->dmean, w->dvar, weight};
     pnb__marginals_backward(&w->marginals, &process, x, w->n, &slopes, &grad);
+    return w->is_collapsed ? pnb__marginals_divergence(&w->marginals, &process) : divergence;
 }
 
-static void lmc_backward(pnb__fit_side *w, const double *x, double weight, double *dx)
+static double lmc_backward(pnb__fit_side *w, const double *x, double weight, double *dx)
 {
     size_t k = n_kernels(w);
     pnb__lmc_process process = lmc_process_of(w);
@@ -325,16 +319,19 @@ static void lmc_backward(pnb__fit_side *w, const double *x, double weight, doubl
                                 .mixing = w->slope[MIXING]};
     const pnb__lmc_slopes slopes = {w->dmean, w->dvar, weight};
     pnb__lmc_backward(&w->lmc, &process, x, w->n, &slopes, &grad);
+    return pnb__lmc_divergence(&w->lmc);
 }
 
-void pnb__fit_side_backward(pnb__fit_side *w, const double *x, double weight, double *dx)
+double pnb__fit_side_backward(pnb__fit_side *w, const double *x, double weight, double *dx)
 {
-    w->g->is_mixed ? lmc_backward(w, x, weight, dx) : shared_backward(w, x, weight, dx);
+    double divergence =
+        w->g->is_mixed ? lmc_backward(w, x, weight, dx) : shared_backward(w, x, weight, dx);
     for (size_t i = 0; i < w->params[KERNEL].n; i++) /* by the logarithm */
         w->slope[KERNEL][i] *= w->value[KERNEL][i];
     for (int i = 0; i < N_SMALL; i++)
         if (w->params[i].name != NULL)
             pnb__fit_side_put_slopes(w, &w->params[i], w->slope[i]);
+    return divergence;
 }
 
 /* ---- the end ---- */

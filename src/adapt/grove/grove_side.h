@@ -53,11 +53,9 @@ void pnb__fit_side_put_slopes(const pnb__fit_side *w, pnb__param *p, const doubl
 pnb_status pnb__fit_side_forward(pnb__fit_side *w, const pnb__grove_pairs *pairs,
                                  const uint32_t *batch, const double *x, pnb__pair_side *terms,
                                  pnb_error *err);
-/* sum over outputs of KL(q(v) || N(0,I)) */
-double pnb__fit_side_divergence(pnb__fit_side *w);
 /* Slopes of the terms, and of `weight` times the divergence, into the parameters; what the latents
- * get is added to dx (n,Q). */
-void pnb__fit_side_backward(pnb__fit_side *w, const double *x, double weight, double *dx);
+ * get is added to dx (n,Q). Gives the divergence: sum over outputs of KL(q(v) || N(0,I)). */
+double pnb__fit_side_backward(pnb__fit_side *w, const double *x, double weight, double *dx);
 /* The parameters into g's arrays; a collapsed q(v) is that of all pairs at x.
  * Errors  NUMERIC, NOMEM */
 pnb_status pnb__fit_side_take(pnb__fit_side *w, const pnb__grove_pairs *pairs,

@@ -550,6 +550,9 @@ static pnb_status check_sizes(pnb__grove *g, const pnb__grove_pairs *p,
     if (inducing > p->n)
         return pnb__fail(err, PNB_ARG, "%zu inducing points for %zu pairs: at most one a pair",
                          inducing, p->n);
+    if (opts->grove_fit == PNB_GROVE_STEPS && opts->batch_size > (int64_t)p->n)
+        return pnb__fail(err, PNB_ARG, "grove: batches of %lld, but an epoch has %zu pairs",
+                         (long long)opts->batch_size, p->n);
     if (opts->grove_fit == PNB_GROVE_EXACT && inducing != 0 && inducing != p->n)
         return pnb__fail(err, PNB_ARG,
                          "%zu inducing points: exact regression has one at each of the %zu pairs",

@@ -182,10 +182,37 @@ static void refuses_what_is_no_number(void **state)
     tear_down(&s);
 }
 
+/* The Hessian is that of the latent beside it: where the search came to an end, where its steps ran
+ * out, and where it took none. */
+static void hessian_is_that_of_the_end(void **state)
+{
+    (void)state;
+    setting s;
+    static const size_t n_steps[] = {0, 1, 2, 3, 60};
+    double start[N * Q], x[N * Q], hessian[N * Q * Q], again[N * Q], fresh[N * Q * Q];
+    set_up(&s, PNB__GP_RBF, false);
+    fill_normal(start, N * Q, 50);
+    for (size_t k = 0; k < PNB_COUNT(n_steps); k++) {
+        const pnb__latent_opts some = {.max_steps = n_steps[k], .tolerance = 1e-14}, none = {0};
+        const pnb__latent_out out = {.x = x, .hessian = hessian};
+        const pnb__latent_out there = {.x = again, .hessian = fresh};
+        assert_int_equal(pnb__latent_search_run(&s.search, s.y, N, start, 1, &some, &out, NULL),
+                         PNB_OK);
+        assert_int_equal(pnb__latent_search_run(&s.search, s.y, N, x, 1, &none, &there, NULL),
+                         PNB_OK);
+        for (size_t i = 0; i < N * Q; i++)
+            assert_true(x[i] == again[i]);
+        for (size_t i = 0; i < N * Q * Q; i++)
+            near("hessian", i, hessian[i], fresh[i], 1e-12);
+    }
+    tear_down(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ends_are_minima),
+        cmocka_unit_test(hessian_is_that_of_the_end),
         cmocka_unit_test(rows_and_starts_are_apart),
         cmocka_unit_test(refuses_what_is_no_number),
     };

@@ -107,6 +107,9 @@ static void numbers_are_those_of_the_graph(void **state)
             near("var", i, s.var[i], var[i], 1e-12);
         near("divergence", 0, pnb__marginals_divergence(&s.marginals, &s.process),
              pnb__read_scalar(out.kl), 1e-12);
+        pnb__marginals_at(&s.marginals, &s.process, s.x, N, mean, NULL);
+        for (size_t i = 0; i < D * N; i++)
+            assert_true(mean[i] == s.mean[i]);
         pnb__graph_free(g);
         tear_down(&s);
     }
@@ -122,9 +125,12 @@ static void slopes_are_those_of_the_loss(void **state)
         set_up(&s, shared);
         loss(&s);
         const pnb__marginals_slopes slopes = {s.by_mean, s.by_var, s.weight};
+        double divergence = 0;
         const pnb__process_grad grad = {
-            {dx, dz, &dlengthscale, &dscale}, dconstant, dq_mean, dfactors};
+            {dx, dz, &dlengthscale, &dscale}, dconstant, dq_mean, dfactors, &divergence};
         pnb__marginals_backward(&s.marginals, &s.process, s.x, N, &slopes, &grad);
+        near("divergence", 0, divergence, pnb__marginals_divergence(&s.marginals, &s.process),
+             1e-13);
         check_slopes("x", loss, &s, s.x, N * Q, dx, 1e-6);
         check_slopes("z", loss, &s, s.z, M * Q, dz, 1e-5);
         check_slopes("lengthscale", loss, &s, &s.lengthscale, 1, &dlengthscale, 1e-6);
@@ -182,7 +188,8 @@ static void both_bounds_agree_at_the_optimum(void **state)
         pnb__factors_fill(&s.marginals.factors, q_chol, s.factors);
         value[shared] = negative_bound(&s, columns, noise);
         near("bound", (size_t)shared, -value[shared], out.bound, 1e-9);
-        const pnb__process_grad grad = {{dx, dz, &slope, &slope}, dconstant, dq_mean, dfactors};
+        const pnb__process_grad grad = {
+            {dx, dz, &slope, &slope}, dconstant, dq_mean, dfactors, NULL};
         const pnb__marginals_slopes slopes = {s.by_mean, s.by_var, 1};
         pnb__marginals_backward(&s.marginals, &s.process, s.x, N, &slopes, &grad);
         for (size_t i = 0; i < D * M; i++)

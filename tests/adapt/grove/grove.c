@@ -192,6 +192,7 @@ static void sizes_that_do_not_fit_are_refused(void **state)
     o.latent_dim = D;
     refuse(&w, &o, PNB_ARG, "latent-dim must be below it");
     o.latent_dim = 2;
+    refuse(&w, &o, PNB_ARG, "batches of 32, but an epoch has 20 pairs");
     o.align_weight = -1;
     refuse(&w, &o, PNB_ARG, "align-weight -1");
     o.align_weight = NAN;
@@ -321,7 +322,7 @@ static void published_recipe(void **state)
     pnb_adapter_free(a);
     free_world(&w);
     make_world(&w, 10); /* half the rows: as many pairs do not spread along more axes */
-    o.inducing = 0;
+    o.inducing = o.batch_size = 0;
     assert_ok(learn(&a, &w, &o, &err), &err);
     assert_int_equal(((pnb__grove *)a->self)->q, 5);
     pnb_adapter_free(a);

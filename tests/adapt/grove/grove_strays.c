@@ -52,14 +52,15 @@ static void find_squares(const pnb__grove *g, int side, double *squares)
 {
     pnb_error err = PNB_ERROR_INIT;
     double here[D], there[D], unread[D];
+    pnb__grove_reading *w = NULL;
+    assert_ok(pnb__grove_reading_open(&w, g, side, &err), &err);
     for (size_t i = 0; i < g->part[side].n_missed; i++) {
-        assert_ok(pnb__grove_say(g, side, g->part[side].found + i * g->q, 1, here, unread, &err),
-                  &err);
-        assert_ok(pnb__grove_say(g, side, g->part[!side].found + i * g->q, 1, there, unread, &err),
-                  &err);
+        assert_ok(pnb__grove_say(w, g->part[side].found + i * g->q, 1, here, unread, &err), &err);
+        assert_ok(pnb__grove_say(w, g->part[!side].found + i * g->q, 1, there, unread, &err), &err);
         for (size_t k = 0; k < D; k++)
             squares[i * D + k] = pow(there[k] - here[k], 2);
     }
+    pnb__grove_reading_free(w);
 }
 
 static void counterparts_add_what_they_strayed(void **state)

@@ -10,7 +10,10 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/wide.h"
+
 #define WIDTH ((size_t)PNB__FACTOR_WIDTH)
+enum { LOG_OF = 4 }; /* diagonals that share a logarithm: floats to the fourth are doubles */
 
 /* A range of points or rows that one thread goes through. */
 typedef struct span {
@@ -155,7 +158,25 @@ typedef struct pass {
     double *added, weight, part[N_PARTS];
 } pass;
 
-static void run_part(pass *p, const span *s, size_t part)
+/* Slopes and divergence of a row while it is there. */
+static void run_prior(const pass *p, const span *s, double *divergence)
+{
+    size_t width = p->block.width;
+    for (size_t r = s->begin; r < s->end; r++) {
+        span row = *s;
+        row.begin = r;
+        row.end = r + 1;
+        if (p->f->real == PNB__F32) {
+            add_prior_f32(p->data, width, &row, p->weight, p->out);
+            divergence_f32(p->data, width, &row, divergence);
+        } else {
+            add_prior_f64(p->data, width, &row, p->weight, p->out);
+            divergence_f64(p->data, width, &row, divergence);
+        }
+    }
+}
+
+PNB__WIDE static void run_part(pass *p, const span *s, size_t part)
 {
     bool is_f32 = p->f->real == PNB__F32;
     size_t width = p->block.width;
@@ -169,12 +190,11 @@ static void run_part(pass *p, const span *s, size_t part)
                : scale_rows_f64(p->out, width, s, p->slope);
         break;
     case PRIOR:
-        is_f32 ? add_prior_f32(p->data, width, s, p->weight, p->out)
-               : add_prior_f64(p->data, width, s, p->weight, p->out);
+        run_prior(p, s, &p->part[part]);
         break;
     case DIVERGENCE:
-        p->part[part] =
-            is_f32 ? divergence_f32(p->data, width, s) : divergence_f64(p->data, width, s);
+        is_f32 ? divergence_f32(p->data, width, s, &p->part[part])
+               : divergence_f64(p->data, width, s, &p->part[part]);
         break;
     }
 }
@@ -191,9 +211,14 @@ static void run_parts(void *user, size_t begin, size_t end, int thread)
     }
 }
 
-static void run_pass(pass *p)
+/* Sum of what the parts leave. */
+static double run_pass(pass *p)
 {
+    double total = 0;
     pnb__parallel_for(p->f->ctx, N_PARTS, 1, run_parts, p);
+    for (size_t i = 0; i < N_PARTS; i++)
+        total += p->part[i];
+    return total;
 }
 
 void pnb__factors_forward(pnb__factors *f, const void *data, const double *b, size_t n,
@@ -219,22 +244,25 @@ void pnb__factors_forward(pnb__factors *f, const void *data, const double *b, si
     }
 }
 
+static double divergence_of_identity(const pnb__factors *f)
+{
+    return -0.5 * (double)f->m * (double)f->n_factors;
+}
+
 double pnb__factors_divergence(const pnb__factors *f, const void *data)
 {
-    double total = -0.5 * (double)f->m * (double)f->n_factors;
+    double total = divergence_of_identity(f);
     for (size_t j = 0; j < n_blocks(f->m); j++) {
         block c = block_at(f->m, f->n_factors, j);
         pass p = {.f = f, .work = DIVERGENCE, .block = c, .data = number(f, data, c.at)};
-        run_pass(&p);
-        for (size_t i = 0; i < N_PARTS; i++)
-            total += p.part[i];
+        total += run_pass(&p);
     }
     return total;
 }
 
-/* out = B[j:] T' + weight (C - 1/C on the diagonal) */
-static void factor_slopes(pnb__factors *f, const block *c, const void *data, const void *t,
-                          double weight, size_t n, void *out)
+/* out = B[j:] T' + weight (C - 1/C on the diagonal); the block's share of the divergence */
+static double factor_slopes(pnb__factors *f, const block *c, const void *data, const void *t,
+                            double weight, size_t n, void *out)
 {
     size_t wide = f->n_factors * c->width;
     multiply(f, (pnb__gemm_args){.m = c->rows,
@@ -246,13 +274,14 @@ static void factor_slopes(pnb__factors *f, const block *c, const void *data, con
                                  .a = number(f, f->b, c->first * n),
                                  .b = t,
                                  .c = out});
-    run_pass(
+    return run_pass(
         &(pass){.f = f, .work = PRIOR, .block = *c, .data = data, .out = out, .weight = weight});
 }
 
 void pnb__factors_backward(pnb__factors *f, const void *data, const double *slope, double weight,
                            size_t n, const pnb__factors_grad *to)
 {
+    double divergence = divergence_of_identity(f);
     memset(f->db, 0, f->m * n * real_bytes(f));
     for (size_t j = 0; j < n_blocks(f->m); j++) {
         block c = block_at(f->m, f->n_factors, j);
@@ -272,8 +301,10 @@ void pnb__factors_backward(pnb__factors *f, const void *data, const double *slop
                                      .b = t,
                                      .c = number(f, f->db, c.first * n)});
         if (to->grad != NULL)
-            factor_slopes(f, &c, in, t, weight, n, number(f, to->grad, c.at));
+            divergence += factor_slopes(f, &c, in, t, weight, n, number(f, to->grad, c.at));
     }
+    if (to->divergence != NULL)
+        *to->divergence = divergence;
     f->real == PNB__F32 ? widen_f32(f->db, f->m * n, to->db) : widen_f64(f->db, f->m * n, to->db);
 }
 

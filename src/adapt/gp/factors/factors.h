@@ -49,6 +49,7 @@ double pnb__factors_divergence(const pnb__factors *f, const void *data);
 typedef struct pnb__factors_grad {
     void *grad; /* NULL: not wanted */
     double *db;
+    double *divergence; /* pnb__factors_divergence, on the way of grad; NULL: not wanted */
 } pnb__factors_grad;
 void pnb__factors_backward(pnb__factors *f, const void *data, const double *slope, double weight,
                            size_t n, const pnb__factors_grad *out);
