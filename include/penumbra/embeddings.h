@@ -64,9 +64,10 @@ typedef struct pnb_embeddings_info {
         precision[16]; /* of the products (pnb_precision_name), "" floats; "mixed": of both kinds */
     char measure[24];  /* what an adapter made the rows to be compared by; else their family says */
     uint64_t seed;     /* of the job that made the rows: what was drawn for them follows it */
-    size_t n_embeddings;            /* K that lie beside each other in a row (PVSE); 0 or 1: one */
-    double match_a, match_b;        /* trained a > 0 and b of match_prob (PCME's negative_scale and
-                                     * shift); a 0 or NaN when there are none */
+    size_t n_embeddings;     /* K that lie beside each other in a row (PVSE); 0 or 1: one */
+    double match_a, match_b; /* trained a > 0 and b of match_prob (PCME's negative_scale and
+                              * shift); a 0 or NaN when there are none */
+    size_t match_samples; /* J of match_prob and avg_l2 for these rows; 0: the measure's default */
     double logit_scale, logit_bias; /* exp'ed scale a and bias b of the model, whose probability of
                                      * a match is s(a score + b); NaN when unknown */
 } pnb_embeddings_info;

@@ -89,9 +89,10 @@ typedef struct pnb_encode_opts {
     /* 0, or 2 and more augmented passes an input: the rows are Gaussians of their mean and variance
      * (docs/numerics.md#ttda). Not with masked, activations, ready rows or an adapter: ARG */
     size_t ttda;
-    bool masked;      /* encode masked copies: the "less informative" side of inclusion */
-    double mask_keep; /* share of its patches a masked picture keeps, in (0, 1] */
-    double mask_drop; /* probability that a token of a masked text is deleted */
+    size_t match_samples; /* the set's (embeddings.h); 0: 7 for models with a and b of match_prob */
+    bool masked;          /* encode masked copies: the "less informative" side of inclusion */
+    double mask_keep;     /* share of its patches a masked picture keeps, in (0, 1] */
+    double mask_drop;     /* probability that a token of a masked text is deleted */
     /* Called before each batch with the inputs behind it, those of an earlier run included, and at
      * the end with `total` twice; false stops with INTERRUPTED. */
     pnb_watch watch;

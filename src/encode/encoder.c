@@ -14,6 +14,7 @@
 #include "models/lora/lora.h"
 #include "models/model.h"
 #include "models/model_defaults.h"
+#include "penumbra/prob.h"
 
 static pnb_status find_tokenizer(pnb_encoder *e, const char *dir, const char *path, pnb_error *err)
 {
@@ -382,6 +383,8 @@ void pnb_encoder_describe(const pnb_encoder *e, pnb_encode_side side, uint64_t s
                                   .match_a = e->info->match_a,
                                   .match_b = e->info->match_b};
     info->n_embeddings = e->info->n_embeddings;
+    if (e->info->match_a > 0) /* NaN: it has none */
+        info->match_samples = pnb_measure_opts_default().n_samples;
     if (e->info->measure != NULL && e->info->is_probabilistic)
         snprintf(info->measure, sizeof info->measure, "%s", e->info->measure);
     snprintf(info->modality, sizeof info->modality, "%s", is_text ? "text" : "image");

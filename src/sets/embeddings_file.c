@@ -1,10 +1,10 @@
 /* Embedding sets on disk: `x.safetensors` with `x.ids.jsonl`, and joining the parts of a long job.
  *
  * Metadata keys: format, version, family, modality, model, weights_sha256, adapters, preprocess,
- * measure, seed, logit_scale, logit_bias, match_a, match_b, ids_sha256. Both files are complete on
- * the disk before either replaces its target; an old array file is taken away before the new ids
- * appear, so that it never stands beside names of other rows. Ids that came there otherwise do not
- * fit ids_sha256, and loading says so. */
+ * measure, seed, logit_scale, logit_bias, match_a, match_b, match_samples, ids_sha256. Both files
+ * are complete on the disk before either replaces its target; an old array file is taken away
+ * before the new ids appear, so that it never stands beside names of other rows. Ids that came
+ * there otherwise do not fit ids_sha256, and loading says so. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,12 +18,12 @@
 
 /* ---- metadata ---- */
 
-enum { N_METADATA = 18 };
+enum { N_METADATA = 19, MOST_SAMPLES = 10000 };
 
 /* Key, value, ..., NULL over text that lives in `values`. */
 typedef struct metadata_text {
     const char *pairs[2 * N_METADATA + 1];
-    char version[8], seed[24], n_embeddings[24], ids_hash[65];
+    char version[8], seed[24], n_embeddings[24], match_samples[24], ids_hash[65];
     pnb__buf scale, bias, match_a, match_b, adapters;
 } metadata_text;
 
@@ -83,6 +83,9 @@ static pnb_status make_metadata(metadata_text *m, const pnb_embeddings *e, pnb_e
     add_pair(m, &n, "n_embeddings", m->n_embeddings);
     add_pair(m, &n, "match_a", m->match_a.data);
     add_pair(m, &n, "match_b", m->match_b.data);
+    if (info->match_samples > 0)
+        snprintf(m->match_samples, sizeof m->match_samples, "%zu", info->match_samples);
+    add_pair(m, &n, "match_samples", m->match_samples);
     add_pair(m, &n, "ids_sha256", m->ids_hash);
     if (m->ids_hash[0] == '\0')
         add_pair(m, &n, "ids", "none");
@@ -236,12 +239,25 @@ static pnb_status load_adapters(pnb_adapter_links *out, const pnb_safetensors *s
 
 enum { MOST_EMBEDDINGS = 1024 };
 
+/* A whole number from 1 to `most`, *out stays where the file has none. */
+static pnb_status copy_count(size_t *out, size_t most, const pnb_safetensors *st, const char *key,
+                             const char *path, pnb_error *err)
+{
+    double n = NAN;
+    pnb_status status = copy_number(&n, st, key, path, err);
+    if (status != PNB_OK || isnan(n))
+        return status;
+    if (!(n >= 1 && n <= (double)most) || n != floor(n))
+        return pnb__fail(err, PNB_FORMAT, "%s: %s is %g, wanted is 1 to %zu", path, key, n, most);
+    *out = (size_t)n;
+    return PNB_OK;
+}
+
 static pnb_status load_info(pnb_embeddings_info *info, const pnb_safetensors *st, const char *path,
                             pnb_error *err)
 {
     pnb_status status;
     const char *seed = pnb_safetensors_metadata(st, "seed");
-    double n_embeddings = NAN;
     PNB_TRY(copy_text(info->modality, sizeof(info->modality), st, "modality", path, err));
     PNB_TRY(copy_text(info->model, sizeof(info->model), st, "model", path, err));
     PNB_TRY(copy_text(info->weights_sha256, sizeof(info->weights_sha256), st, "weights_sha256",
@@ -254,14 +270,8 @@ static pnb_status load_info(pnb_embeddings_info *info, const pnb_safetensors *st
     PNB_TRY(copy_number(&info->logit_bias, st, "logit_bias", path, err));
     PNB_TRY(copy_number(&info->match_a, st, "match_a", path, err));
     PNB_TRY(copy_number(&info->match_b, st, "match_b", path, err));
-    PNB_TRY(copy_number(&n_embeddings, st, "n_embeddings", path, err));
-    if (!isnan(n_embeddings)) {
-        if (!(n_embeddings >= 1 && n_embeddings <= MOST_EMBEDDINGS) ||
-            n_embeddings != floor(n_embeddings))
-            return pnb__fail(err, PNB_FORMAT, "%s: n_embeddings is %g, wanted is 1 to %d", path,
-                             n_embeddings, (int)MOST_EMBEDDINGS);
-        info->n_embeddings = (size_t)n_embeddings;
-    }
+    PNB_TRY(copy_count(&info->match_samples, MOST_SAMPLES, st, "match_samples", path, err));
+    PNB_TRY(copy_count(&info->n_embeddings, MOST_EMBEDDINGS, st, "n_embeddings", path, err));
     if (seed != NULL) {
         if (seed[0] == '\0' || strspn(seed, "0123456789") != strlen(seed) || strlen(seed) > 20)
             return pnb__fail(err, PNB_FORMAT, "%s: seed \"%.40s\" is not a whole number", path,

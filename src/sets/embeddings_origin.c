@@ -103,6 +103,8 @@ json_t *pnb__origin_json(const pnb_embeddings *e, const char *ids_sha256)
         put_number(root, &ok, "match_a", info->match_a);
         put_number(root, &ok, "match_b", info->match_b);
     }
+    if (info->match_samples > 0)
+        put(root, &ok, "match_samples", json_integer((json_int_t)info->match_samples));
     if (info->n_embeddings > 1)
         put(root, &ok, "n_embeddings", json_integer((json_int_t)info->n_embeddings));
     put_text(root, &ok, "ids_sha256", ids_sha256);
@@ -175,6 +177,7 @@ static void read_origin(pnb__jobj *o, pnb__origin *out, pnb_error *err)
     info->n_embeddings = (size_t)pnb__json_get_int_in(o, "n_embeddings", 1, 1, 1024, err);
     info->match_a = pnb__json_get_double(o, "match_a", (double)NAN, err);
     info->match_b = pnb__json_get_double(o, "match_b", (double)NAN, err);
+    info->match_samples = (size_t)pnb__json_get_int_in(o, "match_samples", 0, 0, 10000, err);
 }
 
 pnb_status pnb__origin_read(pnb__origin *out, json_t *root, const char *where, pnb_error *err)

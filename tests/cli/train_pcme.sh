@@ -102,6 +102,26 @@ want 0 eval measures --images i.safetensors --texts t.safetensors --truth s/trut
 check "a and b are the model's" python3 -c '
 import json; r = json.load(open("out")); assert abs(r["match_a"] - 5) < 0.5 and r["match_a"] != 5, r["match_a"]'
 
+# and J: that of PCME, or what embed is told; two sets that differ are not mixed in silence
+prints '"samples": 7'
+want 0 info i.safetensors --json
+prints '"match_samples": 7'
+want 0 embed --model l/a/checkpoints/step_8 --images s/test --samples 3 -o i3.safetensors -q
+want 0 embed --model l/a/checkpoints/step_8 --texts s/test/captions.jsonl --samples 3 -o t3.safetensors -q
+want 0 embed --model l/a/checkpoints/step_8 --texts s/test/captions.jsonl --samples 3 -o t3.npy -q
+want 0 info t3.npy --json
+prints '"match_samples": 3'
+want 0 info i3.safetensors --json
+prints '"match_samples": 3'
+want 0 eval measures --images i3.safetensors --texts t3.safetensors --truth s/truth/test.pairs --json
+prints '"samples": 3'
+want 2 eval measures --images i3.safetensors --texts t.safetensors --truth s/truth/test.pairs
+says "one set is compared by 3 samples of a row, the other by 7: say how many by --samples"
+want 0 eval measures --images i3.safetensors --texts t.safetensors --truth s/truth/test.pairs --samples 5 --json
+prints '"samples": 5'
+want 0 search --index i3.safetensors --queries t3.safetensors -k 1 --json
+prints '"samples": 3'
+
 # ProLIP objectives refuse what they cannot train
 want 1 "${train[@]}" --model pcme-tiny --name h --max-steps 2
 says "masks patches"

@@ -1,7 +1,8 @@
 /* Constants of the measures over samples: from the command line, the sets, or their defaults.
  *
- * A set that a PCME made carries the a and b it was trained with (negative_scale and shift there).
- * Two sets that carry different ones are refused rather than one of them chosen. */
+ * A set that a PCME made carries the a and b it was trained with (negative_scale and shift there),
+ * and how many samples it is compared by. Two sets that carry different ones are refused rather
+ * than one of them chosen. */
 #include "commands/common/match_use.h"
 
 #include <math.h>
@@ -27,6 +28,20 @@ static pnb_status check_words(pnb__app *app, const pnb__match_words *w, pnb_meas
     return PNB_OK;
 }
 
+/* J of the two sets, 0 where neither says. */
+static pnb_status carried_samples(pnb__app *app, const pnb_embeddings_info *a,
+                                  const pnb_embeddings_info *b, size_t *out)
+{
+    size_t of_a = a != NULL ? a->match_samples : 0, of_b = b != NULL ? b->match_samples : 0;
+    *out = of_a > 0 ? of_a : of_b;
+    if (of_a == 0 || of_b == 0 || of_a == of_b)
+        return PNB_OK;
+    return pnb__usage(app,
+                      "one set is compared by %zu samples of a row, the other by %zu: say how many "
+                      "by --samples",
+                      of_a, of_b);
+}
+
 pnb_status pnb__match_settle(pnb__app *app, const pnb__match_words *words, pnb_measure measure,
                              const pnb_embeddings_info *a, const pnb_embeddings_info *b,
                              pnb_measure_opts *out)
@@ -49,8 +64,11 @@ pnb_status pnb__match_settle(pnb__app *app, const pnb__match_words *words, pnb_m
     }
     out->match_a = isnan(words->a) ? out->match_a : words->a;
     out->match_b = isnan(words->b) ? out->match_b : words->b;
-    out->n_samples = words->n_samples > 0 ? (size_t)words->n_samples : out->n_samples;
-    return PNB_OK;
+    size_t n_samples = (size_t)words->n_samples;
+    if (n_samples == 0 && pnb__measure_is_sampled(measure))
+        status = carried_samples(app, a, b, &n_samples);
+    out->n_samples = n_samples > 0 ? n_samples : out->n_samples;
+    return status;
 }
 
 void pnb__put_match(pnb__result *r, pnb_measure measure, const pnb_measure_opts *opts,

@@ -16,9 +16,11 @@ typedef struct pnb__match_words {
 } pnb__match_words;
 
 #define PNB__MATCH_ROWS(at_samples, at_a, at_b)                                                    \
-    PNB__ROW_INT("samples", (at_samples), "J",                                                     \
-                 "Samples of each row for the measures avg_l2 and match_prob; 7 by default",       \
-                 PNB__RANGE(1, 10000)),                                                            \
+    PNB__ROW_INT(                                                                                  \
+        "samples", (at_samples), "J",                                                              \
+        "Samples of each row for the measures avg_l2 and match_prob; by default what the "         \
+        "sets carry, else 7",                                                                      \
+        PNB__RANGE(1, 10000)),                                                                     \
         PNB__ROW_REAL("match-a", (at_a), "A",                                                      \
                       "match_prob is the mean of s(2 (b - a d)) over distances d of samples: a; "  \
                       "by default what the sets carry, else 5",                                    \

@@ -86,6 +86,10 @@ static const pnb__option options[] = {
         "activations", AT(how.activations),
         "Embed to what stands before the last projection, in place of the embedding: what "
         "`adapt train --method bayesvlm --model` learns from"),
+    PNB__ROW_INT("samples", AT(how.match_samples), "J",
+                 "Samples of a row by which match_prob and avg_l2 compare this set, unless told "
+                 "otherwise there; 7 for a PCME",
+                 PNB__RANGE(1, 10000)),
     PNB__ROW_INT("ttda", AT(how.ttda), "N",
                  "Embed N augmented copies of each input (cropped and flipped pictures, captions "
                  "without some words) and write their mean and variance",

@@ -239,6 +239,8 @@ static pnb_status describe_set(pnb__app *app, const char *path, pnb__result *r)
         pnb__result_real(r, "match_a", "a of match_prob", set->info.match_a, 4);
         pnb__result_real(r, "match_b", "b of match_prob", set->info.match_b, 4);
     }
+    if (set->info.match_samples > 0)
+        pnb__result_int(r, "match_samples", "samples of a row", (int64_t)set->info.match_samples);
     if (set->info.precision[0] != '\0')
         pnb__result_text(r, "precision", "precision of its products", set->info.precision);
     describe_uncertainty(set, r);

@@ -51,6 +51,8 @@ pnb_status pnb__embed_rows_make(pnb_encoder *encoder, const pnb__embed_source *s
         return status;
     pnb_embeddings_info *info = &(*out)->info;
     pnb_encoder_describe(encoder, side, opts->seed, info);
+    if (opts->match_samples > 0)
+        info->match_samples = opts->match_samples;
     size_t length = strlen(info->preprocess), size = sizeof info->preprocess;
     if (opts->exif && !is_text)
         snprintf(info->preprocess + length, size - length, ", EXIF applied");

@@ -78,6 +78,8 @@ pnb_status pnb__compared_init(pnb__compared *c, const pnb_embeddings *a, const p
         c->opts.match_a = a->info.match_a;
         c->opts.match_b = a->info.match_b;
     }
+    if (a->info.match_samples > 0)
+        c->opts.n_samples = a->info.match_samples;
     c->has_probability = has_model_odds(a, b, c->measure);
     c->scale = a->info.logit_scale;
     c->bias = a->info.logit_bias;
