@@ -12,6 +12,7 @@ Environment of every bench:
   BENCH_GPYTORCH adapt.py: folders of gpytorch and linear_operator, joined by colons
   BENCH_FAISS    search.py: a folder with an unpacked libfaiss-dev
   BENCH_SIZE     search.py: rows in place of a million
+  BENCH_TRAINED  pcme_learning.py: measures the models of an earlier run in BENCH_WORK, trained for as many steps
   BENCH_RUN      name of the run that results belong to; tools/run-benches sets it
 A bench prints its table, also into bench/results/<name>.txt when called with --save, with the figures
 of README in <name>.json beside it, and exits 0 when every target is met, 1 when one is not, 2 when it
