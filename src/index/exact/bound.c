@@ -283,11 +283,11 @@ static void multiply(const pnb__bound *pass, const float *items, const pnb__valu
  * Any order of K products and sums, fused or not: |fl(x.q) - x.q| <= K u |x| |q| (Higham, Accuracy
  * and Stability of Numerical Algorithms, 3.1), and rows reach it: a first product of 1 and others
  * of u each, which are lost. Standard deviations of w2 come from two exp to 3.4 u each
- * (kernels/cpu/math.inc), scaled queries, mul and its product with the sum 3 u, the additions that
- * follow 3 u: 13 u more. 36 leaves room for an exp to 2^-21; 1.01 for squares of u up to K = 10^5.
- * The row's term is rounded when the slack is added and in two sums: 3 u |t|, here 5.
- * By halves, off not NULL: sums to 2 K u |x'| |q'|, lengths of rounded rows up to 2^-8 more, and
- * what rounding took from the rows (half_bound.c); queries' lengths to 1e-6, for scaled ones. */
+ * (kernels/cpu/loops/math.inc), scaled queries, mul and its product with the sum 3 u, the additions
+ * that follow 3 u: 13 u more. 36 leaves room for an exp to 2^-21; 1.01 for squares of u up to K =
+ * 10^5. The row's term is rounded when the slack is added and in two sums: 3 u |t|, here 5. By
+ * halves, off not NULL: sums to 2 K u |x'| |q'|, lengths of rounded rows up to 2^-8 more, and what
+ * rounding took from the rows (half_bound.c); queries' lengths to 1e-6, for scaled ones. */
 static void bound_product(const pnb__bound *pass, pnb__bound_work *work, const pnb__values *v,
                           const double *off)
 {
@@ -383,17 +383,15 @@ static double inclusion_weight(const pnb__exact *scan)
 
 /* Items are Gaussian 1 of the kernel; where they are Gaussian 2 of the measure, signs change.
  *
- * The two bounds, to first order (1.01 covers the rest), of kernels/cpu/inclusion.inc with at least
- * 4 lanes; exp and log are right to 3.4 u (math.inc), a = S12, b = S21.
- * Logarithms, per dimension, in u:
- *   b b/(a b) in the running product: b once, a, ab, 1/ab, bb and two products        7
- *   exp of two log-variances, through which log(b/a) moves by 1/3 of theirs at most   2.3
- *   together, with the factor 1/2 of the sum of logarithms                            4.65
- *   each run's logarithm: 3.4 times |log(b/a)| <= log 2, halved                       1.2
- *   sums of halved logarithms, 0.35 a dimension: one a run of 96 x 4 dimensions       D/1108 + 0.35
- *   two in the last line, log2 16 over lanes, two with the row's term                 2.8
- * and the term's own roundings, 3 |t|. Distances, in u spread, for spread = 3 sum t (v1 + v2), t =
- * delta^2/(ab), |v2 - v1| <= v1 + v2:
+ * The two bounds, to first order (1.01 covers the rest), of kernels/cpu/loops/inclusion.inc with at
+ * least 4 lanes; exp and log are right to 3.4 u (math.inc), a = S12, b = S21. Logarithms, per
+ * dimension, in u: b b/(a b) in the running product: b once, a, ab, 1/ab, bb and two products 7 exp
+ * of two log-variances, through which log(b/a) moves by 1/3 of theirs at most   2.3 together, with
+ * the factor 1/2 of the sum of logarithms                            4.65 each run's logarithm: 3.4
+ * times |log(b/a)| <= log 2, halved                       1.2 sums of halved logarithms, 0.35 a
+ * dimension: one a run of 96 x 4 dimensions       D/1108 + 0.35 two in the last line, log2 16 over
+ * lanes, two with the row's term                 2.8 and the term's own roundings, 3 |t|.
+ * Distances, in u spread, for spread = 3 sum t (v1 + v2), t = delta^2/(ab), |v2 - v1| <= v1 + v2:
  *   t |v2 - v1|: delta twice, a, b, ab, 1/ab, two products, v2 - v1, fused or not     10/3
  *   exp: |d/dlog v1| + |d/dlog v2| of delta^2 (1/a - 1/b) <= delta^2 (1/a + 1/b)      3.4
  *   one chain of sums a lane, D/4 |v2 - v1| t                                         D/12

@@ -12,42 +12,42 @@
 #include "kernels/host.h"
 #include "kernels/kernels.h"
 
-#include "kernels/cpu/math.inc"
+#include "kernels/cpu/loops/math.inc"
 
-#include "kernels/cpu/elementwise.inc"
-#include "kernels/cpu/tile.inc"
+#include "kernels/cpu/loops/elementwise.inc"
+#include "kernels/cpu/products/tile.inc"
 
-#include "kernels/cpu/attention.inc"
-#include "kernels/cpu/dots.inc"
-#include "kernels/cpu/gemm_finish.inc"
+#include "kernels/cpu/loops/attention.inc"
+#include "kernels/cpu/loops/dots.inc"
+#include "kernels/cpu/products/gemm_finish.inc"
 
-#include "kernels/cpu/gemm.inc"
-#include "kernels/cpu/gemm_bf16_wide.inc"
-#include "kernels/cpu/tile_i8.h"
+#include "kernels/cpu/products/gemm.inc"
+#include "kernels/cpu/products/gemm_bf16_wide.inc"
+#include "kernels/cpu/products/tile_i8.h"
 
 #define tiles_i8 pnb__tiles_i8_avx512vnni
 
-#include "kernels/cpu/gemm_i8.inc"
-#include "kernels/cpu/gru.inc"
-#include "kernels/cpu/inclusion.inc"
-#include "kernels/cpu/layernorm.inc"
-#include "kernels/cpu/rearrange.inc"
-#include "kernels/cpu/rows.inc"
+#include "kernels/cpu/loops/gru.inc"
+#include "kernels/cpu/loops/inclusion.inc"
+#include "kernels/cpu/loops/layernorm.inc"
+#include "kernels/cpu/loops/rearrange.inc"
+#include "kernels/cpu/loops/rows.inc"
+#include "kernels/cpu/products/gemm_i8.inc"
 
-#include "kernels/cpu/halves.inc"
+#include "kernels/cpu/loops/halves.inc"
 
-#include "kernels/cpu/samples.inc"
+#include "kernels/cpu/loops/samples.inc"
 
-#include "kernels/cpu/batchnorm.inc"
+#include "kernels/cpu/loops/batchnorm.inc"
 
-#include "kernels/cpu/conv_product.inc"
+#include "kernels/cpu/loops/conv_product.inc"
 
-#include "kernels/cpu/winograd.inc"
+#include "kernels/cpu/loops/winograd.inc"
 
-#include "kernels/cpu/conv2d.inc"
-#include "kernels/cpu/pool.inc"
+#include "kernels/cpu/loops/conv2d.inc"
+#include "kernels/cpu/loops/pool.inc"
 
-#include "kernels/cpu/optim.inc"
+#include "kernels/cpu/loops/optim.inc"
 
 #include "kernels/cpu/table.inc"
 

@@ -45,7 +45,7 @@ static bool check_buffers(pnb__tensor *t)
     return true;
 }
 
-/* Sums of stretches of rows, of forward and of backward alike: kernels/cpu/batchnorm.inc. */
+/* Sums of stretches of rows, of forward and of backward alike: kernels/cpu/loops/batchnorm.inc. */
 static size_t sums_bytes(const pnb__tensor *t)
 {
     return t->graph->kernels.batchnorm_work(t->graph->ctx, pnb__rows(t), pnb__width(t));

@@ -2,7 +2,7 @@
  *
  * Written for exactness and not for speed: it is what machines without the unit test the code for
  * tiles with, and what the unit's results are compared to where there is one. */
-#include "kernels/cpu/tile_emulated.h"
+#include "kernels/cpu/products/tile_emulated.h"
 
 #include <stdbool.h>
 #include <string.h>

@@ -7,12 +7,12 @@
 
 #include "kernels/bf16.h"
 #include "kernels/cpu/cpu.h"
+#include "kernels/cpu/products/tile_emulated.h"
 #include "kernels/cpu/simd_generic.h"
-#include "kernels/cpu/tile_emulated.h"
 
-#include "kernels/cpu/math.inc"
+#include "kernels/cpu/loops/math.inc"
 
-#include "kernels/cpu/gemm_finish.inc"
+#include "kernels/cpu/products/gemm_finish.inc"
 
 typedef struct unit {
     pnb__tile tile[PNB__N_TILES];
@@ -39,7 +39,7 @@ static void unit_configure(unit *u, size_t first, size_t second)
     }
 }
 
-#include "kernels/cpu/tile_unit.inc"
+#include "kernels/cpu/products/tile_unit.inc"
 
 void pnb__cpu_overwrite_tiles_emulated(pnb__kernels *k)
 {

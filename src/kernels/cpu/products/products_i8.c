@@ -7,7 +7,7 @@
 #include "kernels/bf16.h"
 
 #include "kernels/cpu/cpu.h"
-#include "kernels/cpu/tile_i8.h"
+#include "kernels/cpu/products/tile_i8.h"
 
 _Static_assert(PNB__I8_TILE == PNB__TILE_I8_AVX512_ROWS, "rows lie as the tile reads them");
 

@@ -1,6 +1,6 @@
 /* The emulated tile instructions against what Intel's pseudo-code gives for numbers chosen so that
  * order, rounding, flushing and wrapping show; shapes smaller than a tile. */
-#include "kernels/cpu/tile_emulated.h"
+#include "kernels/cpu/products/tile_emulated.h"
 
 #include "tests/kernels/harness.h"
 

@@ -1,6 +1,6 @@
 /* The integer tile with VNNI: sums of products of bytes, exact for every number of rows, also where
  * bytes are at their ends; nothing is written behind the rows. */
-#include "kernels/cpu/tile_i8.h"
+#include "kernels/cpu/products/tile_i8.h"
 
 #include "tests/kernels/harness.h"
 

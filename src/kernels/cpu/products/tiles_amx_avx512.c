@@ -14,9 +14,9 @@
 #include "kernels/cpu/cpu.h"
 #include "kernels/cpu/simd_avx512.h"
 
-#include "kernels/cpu/math.inc"
+#include "kernels/cpu/loops/math.inc"
 
-#include "kernels/cpu/gemm_finish.inc"
+#include "kernels/cpu/products/gemm_finish.inc"
 
 /* What LDTILECFG reads. */
 typedef struct unit {
@@ -59,7 +59,7 @@ UNIT_TARGET static void unit_configure(unit *u, size_t first, size_t second)
     __asm__ volatile("ldtilecfg %0" ::"m"(*u));
 }
 
-#include "kernels/cpu/tile_unit.inc"
+#include "kernels/cpu/products/tile_unit.inc"
 
 void pnb__cpu_overwrite_tiles_amx(pnb__kernels *k)
 {

@@ -9,14 +9,14 @@
 #include "kernels/cpu/cpu.h"
 #include "kernels/cpu/simd_avx512.h"
 
-#include "kernels/cpu/math.inc"
+#include "kernels/cpu/loops/math.inc"
 
-#include "kernels/cpu/gemm_finish.inc"
+#include "kernels/cpu/products/gemm_finish.inc"
 
 #define BF16_ROWS 14
 #define BF16_PANELS 1
 #define bf16_products pnb__cpu_products_bf16
-#include "kernels/cpu/gemm_bf16.inc"
+#include "kernels/cpu/products/gemm_bf16.inc"
 
 void pnb__cpu_overwrite_bf16_avx512(pnb__kernels *k)
 {

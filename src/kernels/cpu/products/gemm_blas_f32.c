@@ -10,7 +10,7 @@
 typedef float real;
 #define CBLAS_GEMM cblas_sgemm
 
-#include "kernels/cpu/gemm_blas.inc"
+#include "kernels/cpu/products/gemm_blas.inc"
 
 void pnb__cpu_gemm_blas_f32(const pnb_ctx *ctx, const pnb__gemm_args *g)
 {

@@ -2,7 +2,7 @@
 typedef float real;
 #define GEMM pnb__cpu_gemm_blas_f32
 
-#include "tests/kernels/cpu/blas.h"
+#include "tests/kernels/cpu/products/blas.h"
 
 static void test_products(void **state)
 {

@@ -2,7 +2,7 @@
  * of sixteen lanes and adds the products, in 32 bits throughout. 28 sums, 2 vectors of b, 1 of a:
  * 31 of 32 registers. A file of its own, because only CPUs with VNNI may run what is compiled here.
  */
-#include "kernels/cpu/tile_i8.h"
+#include "kernels/cpu/products/tile_i8.h"
 
 #include <immintrin.h>
 #include <stdbool.h>
@@ -31,6 +31,6 @@ static inline vi vi_dot(vi sum, vi a, vi b, bool wide)
     return _mm512_dpbusd_epi32(sum, a, b);
 }
 
-#include "kernels/cpu/tile_i8.inc"
+#include "kernels/cpu/products/tile_i8.inc"
 
 const pnb__tile_i8_fn pnb__tiles_i8_avx512vnni[2][I8_ROWS] = TILE_I8_TABLE;
