@@ -223,9 +223,14 @@ typedef struct pnb_train_opts {
                         * there are classes */
     int accum_freq;    /* forward passes of one step in each process; the loss sees all their pairs,
                         * at most 2^31 - 1 */
-    size_t global_batch;  /* pairs of one step in all processes, a multiple of batch_size and of as
-                           * many forward passes as there are processes at least, which share them as
-                           * evenly as they can; 0: batch_size accum_freq times the processes */
+    size_t global_batch; /* pairs of one step in all processes, a multiple of batch_size and of as
+                          * many forward passes as there are processes at least, which share them as
+                          * evenly as they can; 0: batch_size accum_freq times the processes */
+    /* Bytes that a process may take: the pairs of a step are cut into other forward passes than
+     * batch_size says, and grad_checkpointing is chosen, so that it fits at the least cost (in
+     * operations); what is chosen gives the bits of the same options given. Evaluators are not
+     * counted. 0: as the options say */
+    double memory;
     bool shard_optimizer; /* each process keeps its part of the optimiser's state */
     pnb_peers *ranks;     /* the processes that train together (penumbra/peers.h); NULL: this one */
     pnb_train_precision precision; /* --precision fp32|amp_bf16: fp32 */
@@ -325,11 +330,12 @@ typedef struct pnb_train_result {
     double loss[PNB_N_LOSS_TERMS], total; /* of the last step: the terms, weighted, and their sum */
     double seconds, samples_per_s;        /* of this process, opening not included */
     size_t graph_bytes;                   /* planned memory of a step: activations and gradients */
-    double data_s;                        /* of seconds, waiting for data */
-    size_t n_skipped;                     /* samples that could not be read */
-    size_t n_damaged;                     /* shards left out or cut short by damage */
-    size_t n_truncated;                   /* captions seen that were longer than the context */
-    pnb_train_eval eval;                  /* the last one */
+    double estimated_bytes, peak_bytes; /* with opts.memory: of this process, foreseen and taken */
+    double data_s;                      /* of seconds, waiting for data */
+    size_t n_skipped;                   /* samples that could not be read */
+    size_t n_damaged;                   /* shards left out or cut short by damage */
+    size_t n_truncated;                 /* captions seen that were longer than the context */
+    pnb_train_eval eval;                /* the last one */
     /* of the last run of each evaluator, in their order */
     pnb_train_figure figures[PNB_TRAIN_MAX_EVALUATORS * PNB_TRAIN_MAX_FIGURES];
     size_t n_figures;

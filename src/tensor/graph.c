@@ -61,6 +61,11 @@ bool pnb__graph_is_frozen(const pnb__graph *g)
     return g->is_frozen;
 }
 
+void pnb__graph_only_plan(pnb__graph *g)
+{
+    g->only_plans = true;
+}
+
 void pnb__graph_set_checkpointing(pnb__graph *g, bool on)
 {
     g->checkpointing = on;

@@ -110,6 +110,9 @@ pnb_status pnb__graph_run(pnb__graph *g, pnb_error *err);
  * gradient, in the order in which backward is done with them; NULL: nobody watches. After plan. */
 void pnb__graph_watch_grads(pnb__graph *g, void (*watch)(void *user, pnb__param *p), void *user);
 size_t pnb__graph_arena_bytes(const pnb__graph *g); /* after plan */
+/* Planning then finds places for all values and takes no memory for them: to learn what a graph
+ * would need. Nothing can be written or run. */
+void pnb__graph_only_plan(pnb__graph *g);
 double pnb__graph_flops(const pnb__graph *g); /* multiply-adds*2 of GEMM and attention, one run */
 /* Number mixed into every dropout stream: set it to the step so that a resumed run draws alike. */
 void pnb__graph_set_stream(pnb__graph *g, uint64_t stream);

@@ -104,7 +104,7 @@ typedef struct pnb__ready {
 struct pnb__graph {
     const pnb_ctx *ctx;
     pnb__kernels kernels;
-    bool with_grad, is_frozen, planned, checkpointing, rounds_products;
+    bool with_grad, is_frozen, planned, only_plans, checkpointing, rounds_products;
     pnb_error error; /* the first one: of building, then of moving values since the last check */
     pnb__arena arena;
     pnb__tensor **nodes;

@@ -459,11 +459,11 @@ pnb_status pnb__graph_plan(pnb__graph *g, pnb__tensor *loss, pnb_error *err)
             place_buffers(g);
         }
     }
-    if (g->error.status == PNB_OK)
+    if (g->error.status == PNB_OK && !g->only_plans)
         take_memory(g);
     if (g->error.status != PNB_OK)
         return pnb__fail(err, g->error.status, "%s", g->error.text);
-    g->planned = true;
+    g->planned = !g->only_plans;
     return PNB_OK;
 }
 

@@ -12,7 +12,7 @@ typedef struct pnb__train_args {
     pnb_objective objective;
     const char *recipe, *pretrained, *csv_separator, *augment, *precision, *report_to,
         *imagenet_val, *coco_test, *zeroshot_classnames, *zeroshot_templates, *zeroshot_split,
-        *lora_towers, *upsampling, *distill_loss, *grad_cache;
+        *lora_towers, *upsampling, *distill_loss, *grad_cache, *memory;
     double inclusion_alpha_occ; /* one weight for both masked terms */
     double distill_weight;      /* of the term that distill_loss names; NaN: 1 with a teacher */
     double factors[16];         /* of upsampling */

@@ -1,6 +1,7 @@
 /* From words of the command line to pnb_train_opts: choices of other names, options that are two
  * fields or follow from others, and those that are refused.
  * The table of options is train_options.c's. */
+#include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -116,6 +117,28 @@ static pnb_status fill_milestones(pnb__app *app, pnb__train_args *a)
     return PNB_OK;
 }
 
+/* "8G", "1.5g", "900M", "4096": letters are powers of 1024, as in Slurm's --mem. */
+static pnb_status fill_memory(pnb__app *app, pnb__train_args *a)
+{
+    static const char letters[] = "kmgt";
+    char *end = NULL;
+    if (a->memory == NULL)
+        return PNB_OK;
+    double size = strtod(a->memory, &end);
+    bool is_number = end != a->memory;
+    const char *letter = *end != '\0' ? strchr(letters, tolower((unsigned char)*end)) : NULL;
+    for (const char *l = letters; letter != NULL && l <= letter; l++)
+        size *= 1024;
+    if (letter != NULL)
+        end++;
+    if (letter != NULL && (strcmp(end, "B") == 0 || strcmp(end, "iB") == 0))
+        end += strlen(end);
+    if (!is_number || *end != '\0' || !(size >= 1) || !isfinite(size))
+        return pnb__usage(app, "--memory %s: a size such as 8G or 900M is wanted", a->memory);
+    a->job.memory = size;
+    return PNB_OK;
+}
+
 /* open_clip has two words for it. */
 static bool is_amp_bf16(const char *precision)
 {
@@ -185,6 +208,7 @@ pnb_status pnb__train_fill(pnb__app *app, pnb__train_args *a)
     PNB_TRY(check_unsupported(app, a));
     PNB_TRY(fill_data(app, a));
     PNB_TRY(fill_milestones(app, a));
+    PNB_TRY(fill_memory(app, a));
     PNB_TRY(fill_factors(app, a));
     PNB_TRY(fill_distill(app, a));
     fill_rest(app, a);

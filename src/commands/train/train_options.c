@@ -326,6 +326,10 @@ static const pnb__option options[] = {
     PNB__ROW_FLAG(
         "grad-checkpointing", AT(job.grad_checkpointing),
         "Keep less for the backward pass and compute it again: same bits, less memory, more time"),
+    PNB__ROW_TEXT("memory", AT(memory), "SIZE",
+                  "Of this process, as 8G or 900M: the pairs of a step, --batch-size times "
+                  "--accum-freq or --global-batch, are cut into the forward passes, with "
+                  "checkpointing or without, that fit in it and compute least; out.log says which"),
     PNB__ROW_CHOICE("grad-cache-precision", AT(grad_cache), "NAME", "fp32|bf16",
                     "With --accum-freq: how the distributions of all forward passes are kept until "
                     "the loss has seen them; bf16 is half as much, and the loss sees them rounded",

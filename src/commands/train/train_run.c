@@ -50,6 +50,11 @@ static void put_result(const pnb_train_result *t, pnb__result *r)
     pnb__result_real(r, "data_s", "of these waiting for data", t->data_s, 1);
     pnb__result_real(r, "samples_per_s", "pairs a second", t->samples_per_s, 1);
     pnb__result_int(r, "graph_bytes", "memory of a step in bytes", (int64_t)t->graph_bytes);
+    if (t->estimated_bytes > 0) {
+        pnb__result_int(r, "estimated_bytes", "memory foreseen in bytes",
+                        (int64_t)t->estimated_bytes);
+        pnb__result_int(r, "peak_bytes", "memory taken in bytes", (int64_t)t->peak_bytes);
+    }
     pnb__result_int(r, "n_skipped", "unreadable samples", (int64_t)t->n_skipped);
     pnb__result_int(r, "n_damaged", "damaged shards", (int64_t)t->n_damaged);
     if (t->n_figures > 0) {

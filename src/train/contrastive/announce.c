@@ -87,6 +87,8 @@ pnb_status pnb__contrastive_announce(void *self, pnb__trainer *t, pnb_error *err
         status = announce_large_rate(c, t, err);
     if (status == PNB_OK)
         status = announce_mix(c, t, err);
+    if (status == PNB_OK)
+        status = pnb__contrastive_announce_fit(c, t, err);
     if (status == PNB_OK && c->context.n_texts > 0)
         status = pnb__record_info(
             t, err,

@@ -53,6 +53,8 @@ static pnb_loader_opts loader_opts(const pnb__contrastive *c)
     l.n_factors = o->n_upsampling_factors;
     l.n_negatives = (size_t)o->n_negatives;
     l.by_class = o->batch_by_class;
+    if (o->memory > 0)
+        l.cache_bytes = c->cache_bytes;
     l.max_image_pixels = o->max_image_pixels; /* a bomb is skipped, and named at the end */
     l.preprocess = c->preprocess;
     l.augment = o->augment;
@@ -213,6 +215,7 @@ static pnb_status open_contrastive(void *self, const char *checkpoint, pnb__obje
     PNB_TRY(pnb__teacher_open(c, err));
     PNB_TRY(pnb__contrastive_check_rates(c, err));
     PNB_TRY(check_masks(c, err));
+    PNB_TRY(pnb__contrastive_fit(c, checkpoint, err));
     PNB_TRY(check_whole(c, err));
     PNB_TRY(check_mask_token(c, err));
     PNB_TRY(check_unknown_token(c, err));
@@ -518,7 +521,9 @@ static pnb_status train(const pnb_ctx *ctx, const pnb_train_opts *opts, pnb_trai
         return status;
     }
     objective.exchange = exchange;
-    const pnb__run_opts run_opts = pnb__contrastive_run_opts(&settled);
+    pnb__run_opts run_opts = pnb__contrastive_run_opts(&settled);
+    c.settled = &settled;
+    c.run = &run_opts;
     status = pnb__trainer_run(ctx, &run_opts, &objective, &run, err);
     pnb__exchange_free(exchange);
     fill_result(out, &run);

@@ -37,6 +37,8 @@ typedef struct pnb__templates {
 typedef struct pnb__contrastive {
     const pnb_ctx *ctx;
     const pnb_train_opts *opts;
+    pnb_train_opts *settled; /* the same, for what is chosen when data and model are open */
+    pnb__run_opts *run;      /* the loop's part of them */
     const pnb__exchange *exchange;
     pnb_dataset *train, *val;
     pnb_loader *loader, *val_loader; /* val_loader NULL without validation data */
@@ -55,7 +57,10 @@ typedef struct pnb__contrastive {
     size_t n_adapted;    /* of params, with LoRA */
     const char *base_sha256;              /* of the file that a model with LoRA came from */
     pnb__param *logit_scale, *logit_bias; /* NULL when the model has none */
-    pnb__teacher *teacher;                /* NULL: no distillation */
+    bool is_planning;      /* a step is planned to learn what it would take, and takes nothing */
+    size_t cache_bytes;    /* of decoded pictures in a loader, with opts->memory */
+    double cost;           /* operations of what was chosen, of the least of all ways */
+    pnb__teacher *teacher; /* NULL: no distillation */
     pnb__step_graphs *step_graphs;
     int64_t step, steps_per_epoch; /* step: the one that runs */
     double term[PNB_N_LOSS_TERMS]; /* of the last step */
@@ -74,8 +79,9 @@ pnb__text_masker pnb__contrastive_masker(const pnb__contrastive *c);
 pnb_status pnb__contrastive_announce(void *self, pnb__trainer *t, pnb_error *err);
 
 /* ---- share.c ---- what several processes have of a step, and say of it at the end */
-/* o->accum_freq becomes that of all processes.  Errors  ARG (a global batch that does not divide, a
- * process without a forward pass, options that need one process) */
+/* o->accum_freq becomes that of all processes. With o->memory the passes are chosen later.  Errors
+ * ARG (a global batch that does not divide, a process without a forward pass, options that need one
+ * process) */
 pnb_status pnb__contrastive_settle_share(pnb_train_opts *o, pnb_error *err);
 /* A number of the contents of the training data, by a few samples; 0 of one process. */
 pnb_status pnb__contrastive_mark_data(const pnb__contrastive *c, uint64_t *out, pnb_error *err);
@@ -157,6 +163,17 @@ pnb_status pnb__contrastive_save_adapter(const pnb__contrastive *c, const char *
 pnb_status pnb__contrastive_announce_lora(const pnb__contrastive *c, pnb__trainer *t,
                                           pnb_error *err);
 
+/* ---- memory_fit.c ---- */
+/* With opts->memory: cuts the pairs of a step so that the training fits, into c->settled and
+ * c->run. Data and model are open. Errors  ARG (too little, saying what would do), UNSUPPORTED (the
+ * system does not say what a process takes), those of planning */
+pnb_status pnb__contrastive_fit(pnb__contrastive *c, const char *checkpoint, pnb_error *err);
+/* Lines of out.log: what was chosen, and behind the last step what it took. */
+pnb_status pnb__contrastive_announce_fit(const pnb__contrastive *c, pnb__trainer *t,
+                                         pnb_error *err);
+pnb_status pnb__contrastive_conclude_fit(const pnb__contrastive *c, pnb__trainer *t,
+                                         pnb_error *err);
+
 /* ---- rates.c ---- */
 /* The objective's call `group`, of a pnb__contrastive whose model is open. */
 pnb__optim_group pnb__contrastive_group(const void *self, const pnb__param *param);
@@ -167,6 +184,13 @@ pnb_status pnb__contrastive_check_rates(const pnb__contrastive *c, pnb_error *er
 pnb_status pnb__step_create(pnb__step_graphs **out, pnb__contrastive *c, pnb_error *err);
 void pnb__step_free(pnb__step_graphs *s);
 size_t pnb__step_bytes(const pnb__step_graphs *s); /* planned memory of its graphs */
+/* What a step of c->opts would take of memory, in all its graphs and arrays, and compute. */
+typedef struct pnb__step_need {
+    size_t bytes;
+    double flops;
+} pnb__step_need;
+/* Plans one and takes no memory for it; of several ranks, for the one that has most passes. */
+pnb_status pnb__step_plan(pnb__step_need *out, pnb__contrastive *c, pnb_error *err);
 /* Reads accum_freq batches, computes losses and gradients (left in the parameters' `grad`), fills
  * out->batch, out->total, out->data_s and c->term. Errors  those of the data, NUMERIC */
 pnb_status pnb__step_run(pnb__step_graphs *s, pnb__contrastive *c, pnb__step_values *out,
@@ -176,6 +200,9 @@ pnb_status pnb__step_run(pnb__step_graphs *s, pnb__contrastive *c, pnb__step_val
 /* Losses and retrieval on the validation set with the weights as they are; out->done false when
  * there is no validation set. */
 pnb_status pnb__evaluate(pnb__contrastive *c, pnb_train_eval *out, pnb_error *err);
+
+/* What validation takes of memory beside a step; 0 without a validation set. */
+pnb_status pnb__evaluate_plan(pnb__contrastive *c, size_t *out, pnb_error *err);
 
 /* ---- evaluators.c ---- */
 /* Errors  ARG (an evaluator that is none, a best_by that the run does not measure) */

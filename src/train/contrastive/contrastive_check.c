@@ -97,7 +97,8 @@ static pnb_status check_data(const pnb_train_opts *o, pnb_error *err)
         return pnb__fail(err, PNB_UNSUPPORTED,
                          "--grad-cache-precision bf16 is of one process: between several "
                          "distributions are exchanged as floats");
-    if (o->grad_cache_bf16 && o->accum_freq == 1 && o->global_batch <= o->batch_size)
+    if (o->grad_cache_bf16 && o->accum_freq == 1 && o->global_batch <= o->batch_size &&
+        !(o->memory > 0))
         return pnb__fail(err, PNB_ARG,
                          "--grad-cache-precision: one forward pass keeps nothing for the loss: it "
                          "goes with --accum-freq or --global-batch");
@@ -105,6 +106,8 @@ static pnb_status check_data(const pnb_train_opts *o, pnb_error *err)
         return pnb__fail(err, PNB_ARG,
                          "--train-data-upsampling-factors say how often samples are drawn: give "
                          "--dataset-resampled");
+    if (o->memory < 0)
+        return pnb__fail(err, PNB_ARG, "memory is %g bytes, it must be 0 or more", o->memory);
     if (o->epochs_cooldown < 0)
         return pnb__fail(err, PNB_ARG, "cool-down epochs are %lld, they must be 0 or more",
                          (long long)o->epochs_cooldown);

@@ -271,6 +271,8 @@ static pnb_status build_losses(loss_graph *l, const pnb__contrastive *c, size_t 
     pnb_status status = pnb__graph_create(&l->graph, c->ctx, PNB__F32, false, err);
     if (status != PNB_OK)
         return status;
+    if (c->is_planning)
+        pnb__graph_only_plan(l->graph);
     const size_t shape[2] = {rows, c->info->embed_dim};
     for (int s = 0; s < N_SIDES; s++) {
         if (!uses_side(&opts, s))
@@ -291,7 +293,7 @@ static pnb_status build_losses(loss_graph *l, const pnb__contrastive *c, size_t 
     status = pnb__loss_build(&l->loss, l->graph, &in, &opts, err);
     if (status == PNB_OK)
         status = pnb__graph_plan(l->graph, NULL, err);
-    return status == PNB_OK ? pnb__loss_start(&l->loss, err) : status;
+    return status == PNB_OK && !c->is_planning ? pnb__loss_start(&l->loss, err) : status;
 }
 
 /* Adds `share` of the terms on the pairs from `at` on. */
@@ -459,5 +461,60 @@ done:
     if (status != PNB_OK)
         pnb__error_prefix(err, "validation");
     free_set(&v);
+    return status;
+}
+
+/* ---- what it takes ---- */
+
+/* The plan that a tower keeps for batches of this size. */
+static pnb_status plan_encoder(const pnb__contrastive *c, pnb__side side, size_t batch,
+                               size_t *bytes, pnb_error *err)
+{
+    const pnb_tower_info *v = &c->info->vision;
+    pnb__graph *g = NULL;
+    pnb__tower_in in = {0};
+    pnb_status status = pnb__graph_create(&g, c->ctx, pnb__model_real(c->model), false, err);
+    if (status != PNB_OK)
+        return status;
+    pnb__graph_only_plan(g);
+    if (side == PNB__IMAGE_SIDE)
+        in.pixels =
+            pnb__input(g, PNB__REAL, 4, (size_t[]){batch, 3, v->image_height, v->image_width});
+    else
+        in.ids = pnb__input(g, PNB__INT32, 2, (size_t[]){batch, c->info->text.context_length});
+    if (side == PNB__TEXT_SIDE)
+        pnb__model_add_places(c->model, g, batch, &in);
+    const pnb__dist d = pnb__model_build(c->model, side, g, &in, true);
+    pnb__keep(d.mean);
+    if (d.log_var != NULL)
+        pnb__keep(d.log_var);
+    status = pnb__graph_plan(g, NULL, err);
+    *bytes += pnb__graph_arena_bytes(g);
+    pnb__graph_free(g);
+    return status;
+}
+
+/* Encoders stay until the run ends; rows and a batch, or its losses, are there while it lasts. */
+pnb_status pnb__evaluate_plan(pnb__contrastive *c, size_t *out, pnb_error *err)
+{
+    loss_graph l = {0};
+    size_t losses = 0;
+    pnb_status status = PNB_OK;
+    *out = 0;
+    if (c->val == NULL)
+        return PNB_OK;
+    size_t n = pnb_dataset_size(c->val), batch = PNB_MIN(c->opts->batch_size, n);
+    size_t rows = n + batch + (masked_pairs(c, n) > 0 ? masked_pairs(c, n) + batch : 0);
+    c->is_planning = true;
+    PNB_TRY(plan_encoder(c, PNB__IMAGE_SIDE, batch, out, err));
+    PNB_TRY(plan_encoder(c, PNB__TEXT_SIDE, batch, out, err));
+    PNB_TRY(build_losses(&l, c, batch, false, err));
+    losses = l.graph != NULL ? pnb__graph_arena_bytes(l.graph) : 0;
+    *out += 4 * rows * c->info->embed_dim * sizeof(float) +
+            PNB_MAX(losses, batch * 3 * c->info->vision.image_height * c->info->vision.image_width *
+                                sizeof(float));
+done:
+    c->is_planning = false;
+    pnb__graph_free(l.graph);
     return status;
 }

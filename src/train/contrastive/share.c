@@ -13,7 +13,10 @@ pnb_status pnb__contrastive_settle_share(pnb_train_opts *o, pnb_error *err)
 {
     size_t n_ranks = pnb_peers_count(o->ranks);
     size_t passes = (size_t)PNB_MAX(o->accum_freq, 0) * n_ranks;
-    if (o->global_batch > 0) {
+    if (o->global_batch > 0 && o->memory > 0 && o->accum_freq <= 1) {
+        o->batch_size = o->global_batch; /* memory_fit.c cuts it */
+        passes = 1;
+    } else if (o->global_batch > 0) {
         if (o->accum_freq > 1)
             return pnb__fail(err, PNB_ARG,
                              "--global-batch %zu says how many forward passes a step has, "
@@ -26,7 +29,7 @@ pnb_status pnb__contrastive_settle_share(pnb_train_opts *o, pnb_error *err)
     }
     if (passes > INT32_MAX)
         return pnb__fail(err, PNB_ARG, "%zu forward passes of a step, at most 2^31 - 1", passes);
-    if (passes < n_ranks && o->global_batch > 0)
+    if (passes < n_ranks && o->global_batch > 0 && !(o->memory > 0))
         return pnb__fail(err, PNB_ARG,
                          "--global-batch %zu has %zu batches of %zu for %zu processes: one would "
                          "have nothing to do; lower --batch-size",
@@ -134,6 +137,7 @@ pnb_status pnb__contrastive_conclude(void *self, pnb__trainer *t, pnb_error *err
                                  "%zu samples could not be read and were replaced:", n_skipped));
     for (size_t p = 0; p < n_ranks; p++)
         PNB_TRY(record_lines(t, all[p].data, &left, err));
+    PNB_TRY(pnb__contrastive_conclude_fit(c, t, err));
 done:
     for (size_t p = 0; p < n_ranks && all != NULL; p++)
         pnb__buf_reset(&all[p]);

@@ -17,12 +17,22 @@
 
 #include "train/contrastive/step_graphs.h"
 
+/* Room of the host for n things of a step, counted; of a step that is only planned none is taken.
+ */
+static pnb_status take(pnb__step_graphs *s, void *array, size_t n, size_t bytes, pnb_error *err)
+{
+    s->host_bytes += n * bytes;
+    return s->owner->is_planning ? PNB_OK : pnb__alloc_to(array, n, bytes, err);
+}
+
+#define TAKE(s, array, n, err) take((s), &(array), (n), sizeof *(array), (err))
+
 /* Pair p is row p % B of micro-batch p / B of all processes. */
 static pnb_status number_rows(pnb__step_graphs *s, pnb_error *err)
 {
     size_t n = s->n_all * s->batch;
-    pnb_status status = PNB_ALLOC(s->row_of, n, err);
-    for (size_t p = 0; p < n && status == PNB_OK; p++)
+    pnb_status status = TAKE(s, s->row_of, n, err);
+    for (size_t p = 0; s->row_of != NULL && p < n; p++)
         s->row_of[p] = pnb__step_row(s, IMAGE, p / s->batch - s->first_micro, p % s->batch);
     return status;
 }
@@ -68,6 +78,8 @@ static pnb_status build_towers(pnb__step_graphs *s, towers *tw, bool with_grad, 
         pnb__graph_create(&tw->graph, c->ctx, pnb__model_real(c->model), with_grad, err);
     if (status != PNB_OK)
         return status;
+    if (c->is_planning)
+        pnb__graph_only_plan(tw->graph);
     pnb__graph_set_checkpointing(tw->graph, c->opts->grad_checkpointing);
     /* the losses have a graph of their own, in floats */
     pnb__graph_round_products(tw->graph, c->opts->precision == PNB_TRAIN_AMP_BF16);
@@ -113,10 +125,16 @@ static pnb_status add_teacher(pnb__step_graphs *s, pnb__graph *g, pnb_error *err
         s->teacher[side].mean = pnb__input(g, PNB__REAL, 2, shape);
         if (c->opts->loss.weight[PNB_LOSS_DISTILL_KL] > 0)
             s->teacher[side].log_var = pnb__input(g, PNB__REAL, 2, shape);
-        if (PNB_ALLOC(s->teacher_row[side], n, err) != PNB_OK)
+        if (TAKE(s, s->teacher_row[side], n, err) != PNB_OK)
             return PNB_NOMEM;
     }
-    return PNB_ALLOC(s->teacher_scratch, n * shape[1], err);
+    return TAKE(s, s->teacher_scratch, n * shape[1], err);
+}
+
+/* Whether pairs match by shares. */
+static bool has_labels(const pnb__step_graphs *s)
+{
+    return pnb__mix_count(&s->mixer, s->batch) > 0 || s->owner->opts->label_smoothing > 0;
 }
 
 /* L = sum_k weight_k term_k over all rows given. */
@@ -129,7 +147,7 @@ static pnb_status build_loss(pnb__step_graphs *s, pnb__graph *g, const pnb__dist
                        .masked_image = side[MASKED_IMAGE],
                        .masked_text = side[MASKED_TEXT],
                        .negative = side[NEGATIVE],
-                       .has_labels = s->labels != NULL};
+                       .has_labels = has_labels(s)};
     in.scale = c->logit_scale != NULL ? pnb__apply(PNB__EXP, pnb__param_tensor(g, c->logit_scale))
                                       : pnb__constant(g, c->info->logit_scale);
     if (c->logit_bias != NULL)
@@ -147,7 +165,7 @@ static pnb_status build_loss(pnb__step_graphs *s, pnb__graph *g, const pnb__dist
     s->text_unc = mean_trace(&side[TEXT]);
     if (status == PNB_OK)
         status = pnb__graph_plan(g, s->loss.total, err);
-    return status == PNB_OK ? pnb__loss_start(&s->loss, err) : status;
+    return status == PNB_OK && !c->is_planning ? pnb__loss_start(&s->loss, err) : status;
 }
 
 static pnb_status build_whole(pnb__step_graphs *s, pnb_error *err)
@@ -156,11 +174,22 @@ static pnb_status build_whole(pnb__step_graphs *s, pnb_error *err)
     return status == PNB_OK ? build_loss(s, s->whole.graph, s->whole.side, err) : status;
 }
 
+/* Of one weight. A step that is only planned has a mark in its place, by which its graphs see that
+ * the gradient lies outside of them. */
+static pnb_status take_store(pnb__step_graphs *s, pnb__param *p, pnb_error *err)
+{
+    static const unsigned char mark;
+    size_t bytes = p->n * PNB__REAL_SIZE(s->kernels.real);
+    s->host_bytes += bytes;
+    p->grad_store = (void *)(uintptr_t)&mark;
+    return s->owner->is_planning ? PNB_OK
+                                 : s->kernels.mem_alloc(s->owner->ctx, &p->grad_store, bytes, err);
+}
+
 /* A buffer a weight for the gradient of a micro-batch, or of all where the exchange adds none. */
 static pnb_status make_grad_stores(pnb__step_graphs *s, pnb_error *err)
 {
     pnb__contrastive *c = s->owner;
-    size_t real_bytes = PNB__REAL_SIZE(s->kernels.real);
     size_t n = pnb__model_n_params(c->model) + (c->lora != NULL ? c->n_adapted : 0);
     if (PNB_ALLOC(s->stores, n + 1, err) != PNB_OK || PNB_ALLOC(s->sums, n + 1, err) != PNB_OK)
         return PNB_NOMEM;
@@ -168,9 +197,11 @@ static pnb_status make_grad_stores(pnb__step_graphs *s, pnb_error *err)
         pnb__param *p = pnb__model_param(c->model, i);
         if (!p->trainable)
             continue;
-        pnb_status status = s->kernels.mem_alloc(c->ctx, &p->grad_store, p->n * real_bytes, err);
-        if (status != PNB_OK)
+        pnb_status status = take_store(s, p, err);
+        if (status != PNB_OK) {
+            p->grad_store = NULL;
             return status;
+        }
         s->stores[s->n_stores++] = (pnb__flat){p->grad_store, p->n};
     }
     if (c->lora == NULL && s->n_stores > 0)
@@ -179,6 +210,8 @@ static pnb_status make_grad_stores(pnb__step_graphs *s, pnb_error *err)
     for (size_t i = 0; c->lora != NULL && i < c->n_adapted; i++)
         s->sums[i] = s->stores[s->n_stores++] =
             (pnb__flat){c->params[i]->grad_store, c->params[i]->n};
+    for (size_t i = 0; i < s->n_sums; i++)
+        s->sum_bytes += s->sums[i].n * sizeof(double); /* of the exchange */
     return PNB_OK;
 }
 
@@ -216,27 +249,35 @@ static pnb_status build_back(pnb__step_graphs *s, pnb_error *err)
     return pnb__graph_plan(s->back.graph, total, err);
 }
 
-/* Host copies of what three parts hand to each other, (A B, D) a side. */
+/* One part of a side, (A B, D), and its gradient; those stay floats: they are small where
+ * distributions are not. A part that no tower gives is 0, and takes no memory until it is read. */
+static pnb_status take_part(pnb__step_graphs *s, int side, int part, pnb_error *err)
+{
+    size_t n = s->n_all * pnb__step_side_rows(s, side) * s->dim + 1;
+    bool is_rounded = s->owner->opts->grad_cache_bf16;
+    size_t kept = is_rounded ? sizeof(uint16_t) : sizeof(float);
+    side_arrays *a = &s->arrays[side];
+    if (*pnb__dist_part(&s->encode.side[side], part) != NULL)
+        s->host_bytes += n * (kept + sizeof(float));
+    if (s->owner->is_planning)
+        return PNB_OK;
+    pnb_status status = PNB_ALLOC_ZERO(a->d[part], n, err);
+    if (status != PNB_OK)
+        return status;
+    return is_rounded ? PNB_ALLOC_ZERO(a->rounded[part], n, err)
+                      : PNB_ALLOC_ZERO(a->value[part], n, err);
+}
+
+/* Host copies of what three parts hand to each other. */
 static pnb_status make_arrays(pnb__step_graphs *s, pnb_error *err)
 {
     size_t most = PNB_MAX(s->batch, s->n_negatives); /* one scratch for every side */
-    s->row_scratch = pnb__alloc_array(most * s->dim, sizeof *s->row_scratch);
-    s->grad_scratch = pnb__alloc_array(s->n_all * most * s->dim, sizeof *s->grad_scratch);
-    bool ok = s->row_scratch != NULL && s->grad_scratch != NULL;
-    for (int i = 0; i < N_SIDES * N_PARTS; i++) {
-        size_t n = s->n_all * pnb__step_side_rows(s, i / N_PARTS) * s->dim + 1;
-        side_arrays *a = &s->arrays[i / N_PARTS];
-        a->d[i % N_PARTS] = pnb__alloc_zero(n, sizeof(float));
-        /* gradients stay floats: they are small where distributions are not */
-        if (s->owner->opts->grad_cache_bf16)
-            a->rounded[i % N_PARTS] = pnb__alloc_zero(n, sizeof(uint16_t));
-        else
-            a->value[i % N_PARTS] = pnb__alloc_zero(n, sizeof(float));
-        ok = ok && (a->value[i % N_PARTS] != NULL || a->rounded[i % N_PARTS] != NULL) &&
-             a->d[i % N_PARTS] != NULL;
-    }
-    return ok ? PNB_OK
-              : pnb__fail(err, PNB_NOMEM, "out of memory for %zu micro-batches", s->n_micro);
+    pnb_status status = TAKE(s, s->row_scratch, most * s->dim, err);
+    if (status == PNB_OK)
+        status = TAKE(s, s->grad_scratch, s->n_all * most * s->dim, err);
+    for (int i = 0; i < N_SIDES * N_PARTS && status == PNB_OK; i++)
+        status = take_part(s, i / N_PARTS, i % N_PARTS, err);
+    return status;
 }
 
 /* Three graphs, planned for one micro-batch but for the loss, which has all rows as inputs. */
@@ -244,15 +285,17 @@ static pnb_status build_accumulation(pnb__step_graphs *s, pnb_error *err)
 {
     pnb__contrastive *c = s->owner;
     pnb_status status;
-    PNB_TRY(make_arrays(s, err));
     PNB_TRY(make_grad_stores(s, err));
     PNB_TRY(build_towers(s, &s->encode, false, err));
+    PNB_TRY(make_arrays(s, err));
     for (int i = 0; i < N_SIDES; i++)
         if (pnb__towers_has(&s->encode, i))
             keep_side(&s->encode.side[i]);
     PNB_TRY(pnb__graph_plan(s->encode.graph, NULL, err));
     PNB_TRY(build_back(s, err));
     PNB_TRY(pnb__graph_create(&s->loss_graph, c->ctx, pnb__model_real(c->model), true, err));
+    if (c->is_planning)
+        pnb__graph_only_plan(s->loss_graph);
     pnb__graph_set_checkpointing(s->loss_graph,
                                  true); /* cheap beside towers, and all rows are here */
     for (int i = 0; i < N_SIDES * N_PARTS; i++) {
@@ -271,17 +314,16 @@ done:
 /* Host memory of one step's masks; part 3 needs those of part 1 again. */
 static pnb_status make_masks(pnb__step_graphs *s, pnb_error *err)
 {
-    s->ids = pnb__alloc_array(s->n_micro * s->batch * s->length, sizeof *s->ids);
-    s->masked_ids = pnb__alloc_array(s->n_micro * s->n_masked * s->length + 1, sizeof *s->ids);
-    s->negative_ids = pnb__alloc_array(s->n_micro * s->n_negatives * s->length + 1, sizeof *s->ids);
-    s->kept = pnb__alloc_array(s->n_masked * s->n_kept + 1, sizeof *s->kept);
-    s->kept_positions = pnb__alloc_array(s->n_kept, sizeof *s->kept);
-    s->patch_scratch = pnb__alloc_array(s->n_patches, sizeof *s->patch_scratch);
-    s->text_scratch = pnb__alloc_array(s->length, 1);
-    if (s->ids == NULL || s->masked_ids == NULL || s->negative_ids == NULL || s->kept == NULL ||
-        s->kept_positions == NULL || s->patch_scratch == NULL || s->text_scratch == NULL)
-        return pnb__fail(err, PNB_NOMEM, "out of memory for the masks of a step");
-    return PNB_OK;
+    pnb_status status;
+    PNB_TRY(TAKE(s, s->ids, s->n_micro * s->batch * s->length, err));
+    PNB_TRY(TAKE(s, s->masked_ids, s->n_micro * s->n_masked * s->length + 1, err));
+    PNB_TRY(TAKE(s, s->negative_ids, s->n_micro * s->n_negatives * s->length + 1, err));
+    PNB_TRY(TAKE(s, s->kept, s->n_masked * s->n_kept + 1, err));
+    PNB_TRY(TAKE(s, s->kept_positions, s->n_kept, err));
+    PNB_TRY(TAKE(s, s->patch_scratch, s->n_patches, err));
+    PNB_TRY(TAKE(s, s->text_scratch, s->length, err));
+done:
+    return status;
 }
 
 /* Room for the pictures of our batches, and for a mix of one and the labels of all pairs, where
@@ -294,17 +336,14 @@ static pnb_status make_mix(pnb__step_graphs *s, pnb_error *err)
     bool mixes = pnb__mix_count(&s->mixer, s->batch) > 0;
     s->n_pixels =
         s->batch * 3 * s->owner->info->vision.image_height * s->owner->info->vision.image_width;
-    if ((mixes || !pnb__step_is_whole(s)) &&
-        PNB_ALLOC(s->pixels, s->n_micro * s->n_pixels, err) != PNB_OK)
-        return PNB_NOMEM;
     pnb_status status = PNB_OK;
-    if (mixes) {
-        status = PNB_ALLOC(s->mix.order, s->batch, err);
-        if (status == PNB_OK)
-            status = PNB_ALLOC(s->mix.each, s->batch, err);
-    }
-    bool has_labels = mixes || o->label_smoothing > 0;
-    return status == PNB_OK && has_labels ? PNB_ALLOC(s->labels, n * n, err) : status;
+    if (mixes || !pnb__step_is_whole(s))
+        status = TAKE(s, s->pixels, s->n_micro * s->n_pixels, err);
+    if (status == PNB_OK && mixes)
+        status = TAKE(s, s->mix.order, s->batch, err);
+    if (status == PNB_OK && mixes)
+        status = TAKE(s, s->mix.each, s->batch, err);
+    return status == PNB_OK && has_labels(s) ? TAKE(s, s->labels, n * n, err) : status;
 }
 
 /* The masked pass takes int(batch * ratio) pairs, at least one unless the ratio is 0. */
@@ -330,6 +369,8 @@ pnb_status pnb__step_create(pnb__step_graphs **out, pnb__contrastive *c, pnb_err
     s->n_all = (size_t)c->opts->accum_freq;
     s->first_micro = pnb__step_first_micro(s, c->exchange->rank);
     s->n_micro = pnb__step_first_micro(s, c->exchange->rank + 1) - s->first_micro;
+    if (c->is_planning) /* what is chosen is chosen for the rank that has most */
+        s->n_micro = (s->n_all + c->exchange->n_ranks - 1) / c->exchange->n_ranks;
     s->length = c->info->text.context_length;
     s->n_patches = c->info->vision.n_patches;
     s->n_kept = pnb__mask_n_kept(s->n_patches, c->opts->mask_keep);
@@ -357,7 +398,8 @@ static void free_grad_stores(pnb__step_graphs *s)
     pnb__contrastive *c = s->owner;
     for (size_t i = 0; !pnb__step_is_whole(s) && i < pnb__model_n_params(c->model); i++) {
         pnb__param *p = pnb__model_param(c->model, i);
-        s->kernels.mem_free(c->ctx, p->grad_store, p->n * PNB__REAL_SIZE(s->kernels.real));
+        if (!c->is_planning)
+            s->kernels.mem_free(c->ctx, p->grad_store, p->n * PNB__REAL_SIZE(s->kernels.real));
         p->grad_store = p->grad = NULL;
     }
 }
@@ -407,4 +449,26 @@ size_t pnb__step_bytes(const pnb__step_graphs *s)
     for (size_t i = 0; i < PNB_COUNT(graphs); i++)
         bytes += graphs[i] != NULL ? pnb__graph_arena_bytes(graphs[i]) : 0;
     return bytes;
+}
+
+/* One pass of everything, whose largest part is what passes over the towers do. */
+static double step_flops(const pnb__step_graphs *s)
+{
+    if (pnb__step_is_whole(s))
+        return pnb__graph_flops(s->whole.graph);
+    return (double)s->n_micro *
+               (pnb__graph_flops(s->encode.graph) + pnb__graph_flops(s->back.graph)) +
+           pnb__graph_flops(s->loss_graph);
+}
+
+pnb_status pnb__step_plan(pnb__step_need *out, pnb__contrastive *c, pnb_error *err)
+{
+    pnb__step_graphs *s = NULL;
+    c->is_planning = true;
+    pnb_status status = pnb__step_create(&s, c, err);
+    if (status == PNB_OK)
+        *out = (pnb__step_need){pnb__step_bytes(s) + s->host_bytes + s->sum_bytes, step_flops(s)};
+    pnb__step_free(s);
+    c->is_planning = false;
+    return status;
 }

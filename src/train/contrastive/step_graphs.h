@@ -53,8 +53,9 @@ struct pnb__step_graphs {
     float *row_scratch;   /* rows of a micro-batch */
     double *grad_scratch; /* rows of a step */
     size_t n_pixels;      /* of a micro-batch */
-    pnb__flat *stores;    /* of all gradients, n_all > 1 */
-    pnb__flat *sums;      /* of those that are summed: all, or of LoRA what its adapter holds */
+    size_t host_bytes, sum_bytes; /* of all arrays here, stores included; of the exchange */
+    pnb__flat *stores;            /* of all gradients, n_all > 1 */
+    pnb__flat *sums; /* of those that are summed: all, or of LoRA what its adapter holds */
     size_t n_stores, n_sums;
     pnb_status begin_status; /* of sums that began within a graph's run */
     pnb_error begin_error;

@@ -1,13 +1,14 @@
 /* Optimiser state on disk: one safetensors file beside the weights of a checkpoint.
  *
  * "exp_avg.<name>" and "exp_avg_sq.<name>" (torch's names; the first is the momentum buffer of SGD)
- * in the precision of training, metadata "step", "kind". Values go through host copies, since the
- * state may live on a device. */
+ * in the precision of training, metadata "step", "kind". Values go through a copy on the host,
+ * since the state may live on a device. */
 #include "train/optim/optim.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "io/weights/safetensors.h"
 #include "penumbra/safetensors.h"
 
 /* SGD keeps one moment. */
@@ -16,12 +17,13 @@ static bool has_second(const pnb__optim *o)
     return o->opts.kind != PNB_OPTIM_SGD && o->opts.kind != PNB_OPTIM_SGDP;
 }
 
-/* Host copies of every m and v, in slot order; v entries exist only for Adam-like kinds. */
-typedef struct snapshot {
+/* What the file holds: every m and v, in slot order; v exists only for Adam-like kinds. */
+typedef struct listing {
     pnb_array_view *views;
     size_t n;
+    size_t most; /* bytes of the largest */
     pnb__arena arena;
-} snapshot;
+} listing;
 
 /* The state of a slot in the copy of everybody's; its slots lie one behind the other. */
 static const void *in_whole(const pnb__optim *o, const pnb__optim_slot *slot, bool second)
@@ -32,45 +34,59 @@ static const void *in_whole(const pnb__optim *o, const pnb__optim_slot *slot, bo
     return (const unsigned char *)o->whole + at * PNB__REAL_SIZE(o->kernels.real);
 }
 
-/* The view of one moment under torch's name for it, with the weight's shape. */
-static pnb_status add_view(snapshot *s, const pnb__optim *o, const pnb__optim_slot *slot,
+/* One moment under torch's name for it, with the weight's shape. */
+static pnb_status add_view(listing *l, const pnb__optim *o, const pnb__optim_slot *slot,
                            bool second, pnb_error *err)
 {
     const pnb__param *p = slot->param;
     const char *prefix = second ? "exp_avg_sq." : "exp_avg.";
     size_t n_name = strlen(prefix) + strlen(p->name) + 1;
-    size_t bytes = p->n * PNB__REAL_SIZE(o->kernels.real);
-    char *name = pnb__arena_alloc(&s->arena, n_name);
-    void *data = pnb__arena_alloc(&s->arena, PNB_MAX(bytes, (size_t)1));
-    if (name == NULL || data == NULL)
-        return pnb__fail(err, PNB_NOMEM, "out of memory copying the optimiser's state");
+    char *name = pnb__arena_alloc(&l->arena, n_name);
+    if (name == NULL)
+        return pnb__fail(err, PNB_NOMEM, "out of memory listing the optimiser's state");
     snprintf(name, n_name, "%s%s", prefix, p->name);
-    pnb_array_view *view = &s->views[s->n++];
+    pnb_array_view *view = &l->views[l->n++];
     *view = (pnb_array_view){.name = name,
                              .dtype = o->kernels.real == PNB__F32 ? PNB_F32 : PNB_F64,
                              .n_dims = p->n_dims,
-                             .data = data,
-                             .n_bytes = bytes};
+                             .n_bytes = p->n * PNB__REAL_SIZE(o->kernels.real)};
     for (int d = 0; d < p->n_dims; d++)
         view->shape[d] = (int64_t)p->shape[d];
-    if (o->whole == NULL)
-        return o->kernels.mem_read(o->ctx, data, second ? slot->v : slot->m, bytes, err);
-    memcpy(data, in_whole(o, slot, second), bytes);
+    l->most = PNB_MAX(l->most, view->n_bytes);
     return PNB_OK;
 }
 
-/* All of it at once: the file is written front to back, and the device must not change
- * meanwhile. */
-static pnb_status take_snapshot(snapshot *s, const pnb__optim *o, pnb_error *err)
+static pnb_status list_state(listing *l, const pnb__optim *o, pnb_error *err)
 {
-    pnb__arena_init(&s->arena, (size_t)1 << 20); /* freed in one piece with the snapshot */
-    s->views = pnb__alloc_zero(2 * o->n_slots + 1, sizeof *s->views);
-    pnb_status status =
-        s->views != NULL ? PNB_OK : pnb__fail_nomem(err, 2 * o->n_slots * sizeof *s->views);
+    pnb__arena_init(&l->arena, (size_t)1 << 16); /* freed in one piece with the list */
+    pnb_status status = PNB_ALLOC_ZERO(l->views, 2 * o->n_slots + 1, err);
     for (size_t i = 0; i < o->n_slots && status == PNB_OK; i++) {
-        status = add_view(s, o, &o->slots[i], false, err);
+        status = add_view(l, o, &o->slots[i], false, err);
         if (status == PNB_OK && has_second(o))
-            status = add_view(s, o, &o->slots[i], true, err);
+            status = add_view(l, o, &o->slots[i], true, err);
+    }
+    return status;
+}
+
+/* One array after the other through one copy on the host: a copy of all would be twice the size of
+ * the weights. */
+static pnb_status append_state(pnb__st_writer *w, const listing *l, const pnb__optim *o,
+                               unsigned char *copy, pnb_error *err)
+{
+    pnb_status status = PNB_OK;
+    size_t each = has_second(o) ? 2 : 1;
+    for (size_t k = 0; k < l->n && status == PNB_OK; k++) {
+        size_t i = w->order[k];
+        const pnb__optim_slot *slot = &o->slots[i / each];
+        bool second = i % each != 0;
+        const void *data = copy;
+        if (o->whole != NULL)
+            data = in_whole(o, slot, second);
+        else
+            status = o->kernels.mem_read(o->ctx, copy, second ? slot->v : slot->m,
+                                         l->views[i].n_bytes, err);
+        if (status == PNB_OK)
+            status = pnb__st_writer_append(w, data, l->views[i].n_bytes, err);
     }
     return status;
 }
@@ -78,15 +94,23 @@ static pnb_status take_snapshot(snapshot *s, const pnb__optim *o, pnb_error *err
 /* The step stands in the file too: moments without their t would be corrected wrongly. */
 pnb_status pnb__optim_save(const pnb__optim *o, const char *path, pnb_error *err)
 {
-    snapshot s = {0};
+    listing l = {0};
+    pnb__st_writer w = {0};
+    unsigned char *copy = NULL;
     char step[32];
     snprintf(step, sizeof step, "%lld", (long long)o->step);
     const char *const metadata[] = {"step", step, "kind", pnb_optim_name(o->opts.kind), NULL};
-    pnb_status status = take_snapshot(&s, o, err);
-    if (status == PNB_OK)
-        status = pnb_safetensors_write(path, s.views, s.n, metadata, err);
-    pnb__arena_free(&s.arena);
-    pnb__free(s.views);
+    pnb_status status;
+    PNB_TRY(list_state(&l, o, err));
+    PNB_TRY(PNB_ALLOC(copy, l.most + 1, err));
+    PNB_TRY(pnb__st_writer_open(&w, path, l.views, l.n, metadata, err));
+    PNB_TRY(append_state(&w, &l, o, copy, err));
+    status = pnb__st_writer_commit(&w, err);
+done:
+    pnb__st_writer_abort(&w);
+    pnb__free(copy);
+    pnb__arena_free(&l.arena);
+    pnb__free(l.views);
     return status;
 }
 

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "io/weights/safetensors.h"
 #include "penumbra/safetensors.h"
 
 /* Of parameter i and of its mean. */
@@ -175,49 +176,67 @@ static char *name_of(const pnb__weight_average *a, size_t i, pnb_error *err)
     return name;
 }
 
-/* A host copy of one mean; name and data are the caller's to free. */
-static pnb_status read_mean(const pnb__weight_average *a, size_t i, pnb_array_view *view,
+/* One mean as the file lists it; the name is the caller's to free. */
+static pnb_status list_mean(const pnb__weight_average *a, size_t i, pnb_array_view *view,
                             pnb_error *err)
 {
     const pnb__param *p = a->params[i];
-    size_t bytes = bytes_of(a, i);
-    unsigned char *data = NULL;
     *view = (pnb_array_view){.dtype = a->kernels.real == PNB__F32 ? PNB_F32 : PNB_F64,
                              .n_dims = p->n_dims,
-                             .n_bytes = bytes};
+                             .n_bytes = bytes_of(a, i)};
     for (int d = 0; d < p->n_dims; d++)
         view->shape[d] = (int64_t)p->shape[d];
     view->name = name_of(a, i, err);
-    if (view->name == NULL)
-        return PNB_NOMEM;
-    pnb_status status = PNB_ALLOC(data, PNB_MAX(bytes, (size_t)1), err);
-    view->data = data;
-    return status == PNB_OK ? pnb__param_read_bytes(&a->mean[i], &a->kernels, bytes, data, err)
-                            : status;
+    return view->name != NULL ? PNB_OK : PNB_NOMEM;
 }
 
-/* All means at once: the file is written front to back. */
+/* One mean after the other, in the order of the file, through one copy on the host. `which` names
+ * the parameter of each. */
+static pnb_status append_means(pnb__st_writer *w, const pnb__weight_average *a, const size_t *which,
+                               unsigned char *copy, pnb_error *err)
+{
+    pnb_status status = PNB_OK;
+    for (size_t k = 0; k < w->n && status == PNB_OK; k++) {
+        size_t i = which[w->order[k]];
+        status = pnb__param_read_bytes(&a->mean[i], &a->kernels, bytes_of(a, i), copy, err);
+        if (status == PNB_OK)
+            status = pnb__st_writer_append(w, copy, bytes_of(a, i), err);
+    }
+    return status;
+}
+
 pnb_status pnb__weight_average_save(const pnb__weight_average *a, const char *path, pnb_error *err)
 {
     pnb_array_view *views = NULL;
+    pnb__st_writer w = {0};
+    size_t *which = NULL, n = 0, most = 0;
+    unsigned char *copy = NULL;
     char n_models[32];
-    size_t n = 0;
     pnb_status status;
     snprintf(n_models, sizeof n_models, "%lld", (long long)a->n_models);
     const char *const metadata[] = {"n_models", n_models, NULL};
     if (a->is_applied) /* `mean` holds the trained weights now */
         return pnb__fail(err, PNB_ARG, "%s: the mean of the weights is in place", path);
     PNB_TRY(PNB_ALLOC_ZERO(views, a->n + 1, err));
-    for (size_t i = 0; i < a->n; i++)
-        if (a->is_averaged[i])
-            PNB_TRY(read_mean(a, i, &views[n++], err));
-    status = pnb_safetensors_write(path, views, n, metadata, err);
-done:
-    for (size_t i = 0; views != NULL && i < n; i++) {
-        pnb__free((void *)(uintptr_t)views[i].name);
-        pnb__free((void *)(uintptr_t)views[i].data);
+    PNB_TRY(PNB_ALLOC(which, a->n + 1, err));
+    for (size_t i = 0; i < a->n; i++) {
+        if (!a->is_averaged[i])
+            continue;
+        which[n] = i;
+        most = PNB_MAX(most, bytes_of(a, i));
+        PNB_TRY(list_mean(a, i, &views[n++], err));
     }
+    PNB_TRY(PNB_ALLOC(copy, most + 1, err));
+    PNB_TRY(pnb__st_writer_open(&w, path, views, n, metadata, err));
+    PNB_TRY(append_means(&w, a, which, copy, err));
+    status = pnb__st_writer_commit(&w, err);
+done:
+    pnb__st_writer_abort(&w);
+    for (size_t i = 0; views != NULL && i < n; i++)
+        pnb__free((void *)(uintptr_t)views[i].name);
     pnb__free(views);
+    pnb__free(which);
+    pnb__free(copy);
     return status;
 }
 
