@@ -15,12 +15,14 @@ line = paper["grove", "Tables 1 and 7, CLIP, CUB", "t2i_minus_s_r2"]
 assert line["value"] == 0.49 and line["std"] == 0.05, line
 assert paper["frozen", "Tables 1 and 7, CLIP, MS-COCO", "i2t_r1"]["value"] == 0.715
 ours = {(f["row"], f["figure"]): f["value"] for f in r["figures"] if f["source"] == "here"}
-methods = {"frozen", "pfe", "pcme", "pcmepp", "probvlm", "grove"}
+methods = {"frozen", "pfe", "pcme", "pcmepp", "probvlm", "grove", "untrained", "length"}
 assert {row for row, _ in ours} == methods, ours
 assert {row for row, key in ours if key == "known_spearman"} == methods - {"frozen"}, ours
 for m in methods:
     s, r2, both = (ours[m, "t2i_" + k] for k in ("s", "r2", "minus_s_r2"))
     assert -1 <= s <= 1 and 0 <= r2 <= 1 and abs(both) <= 1, (m, s, r2, both)
+for control in ("untrained", "length"):  # the frozen rows' means
+    assert ours[control, "t2i_r1"] == ours["frozen", "t2i_r1"], (control, ours)
 f = json.load(open("g/results/pfe-1.json"))["values"]["pfe"]
 assert abs(f["t2i_minus_s_r2"] + f["t2i_s"] * f["t2i_r2"]) < 1e-9, f
 PY
@@ -35,7 +37,7 @@ u = e["uncertainty"]["text_to_image"]["by_query"]
 assert abs(u["spearman_s"] - f["t2i_s"]) < 1e-6 and abs(u["r2"] - f["t2i_r2"]) < 1e-6, (u, f)
 PY
 want 0 "${grove[@]}" --seeds 2 --out g --json
-says "12 of 12 results are there already"
+says "16 of 16 results are there already"
 check "the same result" cmp -s first out
 rm g/results/pcme-1.json
 want 0 "${grove[@]}" --seeds 2 --out g --json
@@ -55,7 +57,8 @@ paper = {(f["row"], f["where"], f["figure"]): f for f in r["figures"] if f["sour
 line = paper["asymvlm-vmf", "Tables 1 and A.2, CLIP, MS-COCO", "i2t_r1"]
 assert line["value"] == 0.561 and line["std"] == 0.002, line
 ours = {f["row"] for f in r["figures"] if f["source"] == "here"}
-assert ours == {"pfe", "pcmepp", "bayesvlm", "probvlm", "prolip", "asymvlm-vmf", "asymvlm-ps"}, ours
+assert ours == {"pfe", "pcmepp", "bayesvlm", "probvlm", "prolip", "asymvlm-vmf", "asymvlm-ps",
+                "untrained", "length"}, ours
 PY
 cp -r own torn && truncate -s 100 torn/test/texts.safetensors
 want 1 reproduce asymvlm-table --data torn "${small[@]}" --out e1

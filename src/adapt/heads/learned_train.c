@@ -211,6 +211,10 @@ static pnb_status step(void *self, int64_t number, pnb__step_values *out, pnb_er
     pnb__learned_pairs_read(t->pairs, t->l, (size_t)t->at.batch * n, n, t->x);
     out->data_s = pnb__now_s() - before;
     pnb_status status = pnb__learned_graph_run(&t->step, t->x, (uint64_t)number, err);
+    if (status == PNB_NUMERIC)
+        pnb__error_prefix(err,
+                          "numbers of a batch leave the range of floats: lower --lr, or divide "
+                          "the embeddings by their typical length");
     if (status != PNB_OK)
         return status;
     for (size_t i = 0; i < t->step.n_terms; i++)

@@ -24,6 +24,13 @@ done:
     return status;
 }
 
+static bool is_control(const char *name)
+{
+#define IS_IT(key, label) || strcmp(name, key) == 0
+    return false PNB__ADAPTED_CONTROLS(IS_IT);
+#undef IS_IT
+}
+
 static pnb_status describe(const pnb__adapted_opts *opts, pnb__compare_entry *e, pnb_error *err)
 {
     pnb_status status = PNB_OK;
@@ -32,7 +39,7 @@ static pnb_status describe(const pnb__adapted_opts *opts, pnb__compare_entry *e,
                               .kind = PNB__ENTRY_METHOD,
                               .seed = opts->seed};
     if (e->method == NULL)
-        e->kind = PNB__ENTRY_FROZEN;
+        e->kind = is_control(opts->method) ? PNB__ENTRY_CONTROL : PNB__ENTRY_FROZEN;
     if (opts->option != NULL)
         status = pnb__copy_text(&e->option, opts->option, err);
     if (opts->option != NULL && status == PNB_OK)
@@ -87,7 +94,8 @@ pnb_measure pnb__adapted_measure_of(const pnb__compare_entry *e, pnb_measure mea
 {
     if (e->kind == PNB__ENTRY_FROZEN)
         return PNB_MEASURE_MEAN;
-    return e->family == PNB_GAUSSIAN_DIAG ? measure : PNB__MEASURE_AUTO;
+    return e->kind == PNB__ENTRY_METHOD && e->family == PNB_GAUSSIAN_DIAG ? measure
+                                                                          : PNB__MEASURE_AUTO;
 }
 
 static pnb_status rank(pnb__reproduction *run, const pnb__adapted_opts *opts,

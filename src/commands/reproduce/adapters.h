@@ -5,7 +5,16 @@
 #include "commands/eval/eval_retrieval.h"
 #include "commands/reproduce/reproduce.h"
 
-/* A method of `adapt methods`; another name stands for the frozen rows. */
+/* X(key, label) of what has learned nothing and stands beside what has, as in `adapt compare`; and
+ * what a table says of it. */
+#define PNB__ADAPTED_CONTROLS(X)                                                                   \
+    X("untrained", "control: untrained head")                                                      \
+    X("length", "control: caption length")
+#define PNB__ADAPTED_CONTROLS_DIFFER                                                               \
+    "The controls are not in the paper: an AsymVLM-shaped head with its first weights, and the "   \
+    "number of a caption's words. Both have the frozen rows' means and say nothing of pictures."
+
+/* A method of `adapt methods`, or a control; another name stands for the frozen rows. */
 typedef struct pnb__adapted_opts {
     const char *method;
     const char *row;            /* of the table, and name of its files; NULL: the method's name */
@@ -24,7 +33,8 @@ pnb_status pnb__adapted_make(pnb__reproduction *run, const pnb__adapted_opts *op
 /* Keeps in `found` why there is no figure, where there is a reason, and warns. */
 void pnb__adapted_keep_failure(const pnb__reproduction *run, const pnb__adapt_comparison *owner,
                                json_t *found);
-/* What its sets are ranked by: `measure` of diagonal Gaussians, of other families their own. */
+/* What its sets are ranked by: `measure` of a method's diagonal Gaussians, of controls and of other
+ * families their own. */
 pnb_measure pnb__adapted_measure_of(const pnb__compare_entry *e, pnb_measure measure);
 
 /* Learns, applies and ranks the test sets both ways, and puts into the method's row: i2t_r1, i2t_s,

@@ -20,14 +20,15 @@ static const pnb__figure figures[] = {{"i2t_s", "i2t S", 1, 2},
                                       {"known_spearman", "known \xCF\x81", 1, 3}};
 
 /* X(key, label) of the methods that are learned here, in the paper's order; the first is the frozen
- * rows. */
+ * rows, the last two are controls. */
 #define METHODS(X)                                                                                 \
     X("frozen", "Deterministic")                                                                   \
     X("pfe", "PFE")                                                                                \
     X("pcme", "PCME")                                                                              \
     X("pcmepp", "PCME++")                                                                          \
     X("probvlm", "ProbVLM")                                                                        \
-    X("grove", "GroVE")
+    X("grove", "GroVE")                                                                            \
+    PNB__ADAPTED_CONTROLS(X)
 #define ROW(key, label) {key, label},
 static const pnb__repro_row rows[] = {METHODS(ROW){"ttda", "TTDA"}};
 #define STAGE(key, label) key,
@@ -121,6 +122,7 @@ static const char *const differs[] = {
     "ProbVLM's generalised Gaussians are ranked by their means: of them no Wasserstein distance is "
     "in closed form.",
     "TTDA augments pictures and captions, which sets do not have: `embed --ttda` makes its sets.",
+    PNB__ADAPTED_CONTROLS_DIFFER,
     "The last column is not in the paper: Spearman's correlation of the captions' concentration "
     "with "
     "the known one.",

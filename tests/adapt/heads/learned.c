@@ -141,6 +141,10 @@ static void bad_rows(void **state)
         memcpy(w.images->mean + i * HEADS_DIM, w.images->mean, sizeof kept);
     fit_fails(ctx, "deterministic", &data, &o, PNB_NUMERIC, "all 16 rows of the image embeddings");
     free_heads_world(&w);
+    w = make_heads_world(16, 1, 1e30); /* no concentration is a float */
+    const pnb_adapter_data long_rows = data_of(&w);
+    fit_fails(ctx, "asymvlm-vmf", &long_rows, &o, PNB_NUMERIC, "divide the embeddings by their");
+    free_heads_world(&w);
 }
 
 static void bad_options(void **state)
