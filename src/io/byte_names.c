@@ -49,19 +49,25 @@ static void hide_byte(char *p, unsigned byte)
     p[5] = (char)(0xA0 + (byte & 15));
 }
 
-void pnb__byte_name_append(pnb__buf *b, const char *name)
+void pnb__byte_name_hidden(pnb__buf *b, const char *name)
 {
-    size_t n = strlen(name), start = b->size;
-    pnb__buf text = {0};
+    size_t n = strlen(name);
     for (size_t i = 0; i < n;) {
         char hidden[FORM_BYTES];
         uint32_t code_point;
         size_t length = pnb__utf8_decode(name + i, n - i, &code_point);
         if (length == 0)
             hide_byte(hidden, (unsigned char)name[i]);
-        pnb__buf_append(&text, length > 0 ? name + i : hidden, length > 0 ? length : FORM_BYTES);
+        pnb__buf_append(b, length > 0 ? name + i : hidden, length > 0 ? length : FORM_BYTES);
         i += PNB_MAX(length, (size_t)1);
     }
+}
+
+void pnb__byte_name_append(pnb__buf *b, const char *name)
+{
+    size_t start = b->size;
+    pnb__buf text = {0};
+    pnb__byte_name_hidden(&text, name);
     b->failed |= text.failed;
     pnb__json_append_string(b, text.data != NULL ? text.data : "");
     if (!b->failed)

@@ -13,6 +13,9 @@
 /* Appends a JSON string of any bytes. */
 void pnb__byte_name_append(pnb__buf *b, const char *name);
 
+/* Appends a name as it is in memory while JSON is parsed or made: UTF-8. */
+void pnb__byte_name_hidden(pnb__buf *b, const char *name);
+
 /* Lone surrogates of a JSON text to pairs of non-characters, before it is parsed; and back, before
  * it is written. In place. */
 void pnb__byte_names_hide(char *json, size_t n);

@@ -168,7 +168,8 @@ static pnb_status take_file(config *c, char *text, pnb__settings *s, size_t *at,
     size_t number = 0;
     pnb_status status = PNB_OK;
     c->section[0] = '\0';
-    for (char *next = text; status == PNB_OK && next != NULL && *next != '\0';) {
+    char *next = pnb__starts_with(text, "\xEF\xBB\xBF") ? text + 3 : text; /* a mark is no text */
+    while (status == PNB_OK && next != NULL && *next != '\0') {
         char *line = next, *end = strchr(next, '\n');
         next = end != NULL ? end + 1 : NULL;
         if (end != NULL)

@@ -10,6 +10,7 @@
 
 #include "base/base.h"
 #include "base/grow.h"
+#include "io/byte_names.h"
 
 enum { MAX_DEPTH = 4 };
 
@@ -102,17 +103,29 @@ static json_t *json_number(double value)
     return isfinite(value) ? json_real(value) : json_null();
 }
 
+/* A text that may be a file name of any bytes; printing shows them again. */
+static json_t *text_value(const char *value)
+{
+    pnb__buf hidden = {0};
+    if (value == NULL)
+        return json_null();
+    pnb__buf_append(&hidden, "", 0);
+    pnb__byte_name_hidden(&hidden, value);
+    json_t *text = hidden.failed ? NULL : json_string(hidden.data);
+    pnb__buf_reset(&hidden);
+    return text;
+}
+
 void pnb__result_text(pnb__result *r, const char *key, const char *label, const char *value)
 {
-    add_value(r, key, label, value != NULL ? json_string(value) : json_null(),
-              value != NULL ? value : "-");
+    add_value(r, key, label, text_value(value), value != NULL ? value : "-");
 }
 
 void pnb__result_words(pnb__result *r, const char *key, char *const *words, size_t n)
 {
     json_t *list = json_array();
     for (size_t i = 0; list != NULL && i < n; i++)
-        if (json_array_append_new(list, json_string(words[i])) != 0 && r != NULL)
+        if (json_array_append_new(list, text_value(words[i])) != 0 && r != NULL)
             r->failed = true;
     add_value(r, key, NULL, list, NULL);
 }
@@ -261,8 +274,7 @@ static void add_cell(pnb__result *r, json_t *json, const char *text, bool is_num
 
 void pnb__result_cell_text(pnb__result *r, const char *value)
 {
-    add_cell(r, value != NULL ? json_string(value) : json_null(), value != NULL ? value : "-",
-             false);
+    add_cell(r, text_value(value), value != NULL ? value : "-", false);
 }
 
 void pnb__result_cell_int(pnb__result *r, int64_t value)
@@ -430,6 +442,7 @@ pnb_status pnb__result_print(const pnb__result *r, FILE *out, bool json, pnb_err
     char *text = json_dumps(r->root, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
     if (text == NULL)
         return pnb__fail(err, PNB_NOMEM, "out of memory while writing the result");
+    pnb__byte_names_show(text, strlen(text));
     bool failed = fputs(text, out) < 0 || fputc('\n', out) < 0;
     pnb__free(text);
     return failed ? pnb__fail_errno(err, "cannot write", "the JSON result") : PNB_OK;

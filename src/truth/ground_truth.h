@@ -56,7 +56,11 @@ pnb_status pnb__read_truth_folders(pnb__ground_truth *c, const pnb__truth_source
                                    pnb_error *err);
 pnb_status pnb__read_truth_dataset(pnb__ground_truth *c, const pnb__truth_source *s,
                                    pnb_error *err);
-/* Joins rows directly. */
+/* Joins rows directly. Pairs: as pnb_truth_load, and where the file speaks of ids that rows carry
+ * as "caption_id", a caption of it is every row with that id.  Errors  also LIMIT (more pairs of
+ * rows than a GiB holds) */
+pnb_status pnb__read_truth_pairs(pnb_truth **out, const char *path, const pnb_truth_rows *queries,
+                                 const pnb_truth_rows *items, pnb_error *err);
 pnb_status pnb__read_truth_labels(pnb_truth **out, const char *path, const pnb_truth_rows *images,
                                   const pnb_truth_rows *texts, pnb_error *err);
 

@@ -457,10 +457,9 @@ static pnb_status read_plain(pnb_truth **out, const char *path, pnb_truth_format
                              const pnb_truth_rows *images, const pnb_truth_rows *texts,
                              pnb_error *err)
 {
-    const pnb_truth_names names = {images->ids, images->n, texts->ids, texts->n};
     if (format == PNB_TRUTH_LABELS)
         return pnb__read_truth_labels(out, path, images, texts, err);
-    return pnb_truth_load(out, path, &names, err);
+    return pnb__read_truth_pairs(out, path, images, texts, err);
 }
 
 /* ---- public ---- */

@@ -513,6 +513,11 @@ want 0 "${zero[@]}" --classnames 'St. Bernard,Mr. X,no.5' --json
 prints '"St. Bernard"'
 want 1 "${zero[@]}" --classnames a,b --templates nofile.txt
 says "nofile.txt: no such file of templates"
+want 1 "${zero[@]}" --classnames 'my names.txt'
+says "no such file of class names"
+mkdir names
+want 1 "${zero[@]}" --classnames names
+says "names: is a folder"
 want 2 "${zero[@]}" --classnames a,b --none dummy --none-prompts dummies.txt
 says "--none-set takes"
 want 1 "${zero[@]}" --classnames a,b --none dummy --none-set dummies.safetensors

@@ -28,6 +28,16 @@ E
 fi
 want 0 search --index odd.safetensors -m model --query-image "odd/$odd" --measure mean --json
 prints '"score": 1.0'
+prints '\udce9 \udcff'
+check "results are UTF-8" iconv -f UTF-8 -t UTF-8 -o /dev/null out
+want 0 classify -m model --images odd --classnames a,b --templates simple --json
+prints '\udce9 \udcff.png'
+check "results are UTF-8" iconv -f UTF-8 -t UTF-8 -o /dev/null out
+want 0 classify -m model --images odd --classnames a,b --templates simple --predictions p.jsonl
+check "and predictions" grep -qF '\udce9 \udcff.png' p.jsonl
+timeout 60 "$PENUMBRA" embed -m model --texts /dev/zero -o zero.npy >out 2>err
+check "no text without an end is refused" test $? -eq 1
+says "NUL bytes"
 for of in "odd/$odd" odd.tar; do
     want 0 embed -m model --images "$of" -o one.safetensors -q
     check "one row" test "$(wc -l <one.ids.jsonl)" -eq 1

@@ -119,6 +119,55 @@ if command -v python3 >/dev/null; then
     check "captions are there" grep -qF '"caption": "a star"' rows
 fi
 
+# ---- a made set's folder: its captions answer to the ids of its truth ----
+want 0 embed -m model --images shapes/test -o made.safetensors -q
+want 0 embed -m model --texts shapes/test -o made_texts.safetensors -q
+check "a row a caption of a sample" test "$(wc -l <made_texts.ids.jsonl)" -eq \
+    "$(tar -xOf shapes/test/00000.tar --wildcards '*.json' | grep -o '"levels": \[[^]]*\]' | grep -o '[0-9]' | wc -l)"
+pairs=$(awk -F '\t' 'NR == FNR { if (match($0, /"caption_id": "[^"]*"/)) n[substr($0, RSTART + 15, RLENGTH - 16)]++; next }
+    { total += n[$2] } END { print total }' made_texts.ids.jsonl shapes/truth/test.pairs)
+want 0 eval retrieval --images made.safetensors --texts made_texts.safetensors \
+    --truth shapes/truth/test.pairs --bootstrap 0 --json
+prints "\"n_pairs\": $pairs,"
+want 0 filter --images made.safetensors --texts made_texts.safetensors --pairs shapes/truth/test.pairs --json
+prints "\"n_pairs\": $pairs,"
+want 1 eval retrieval --images made.safetensors --texts made_texts.safetensors --truth shapes/truth/val.pairs
+says "looks like the truth of another split"
+
+# ---- files that stand in the place of others, and URLs ----
+printf 'version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n' >pointer
+printf '<!DOCTYPE html>\n<html></html>\n' >page
+for of in pointer page; do
+    for name in s.tar s.parquet s.csv s.jsonl s.txt; do
+        cp $of $name
+        want 1 embed -m model --texts $name -o n.safetensors
+        says "$([ $of = pointer ] && echo 'Git LFS pointer' || echo 'web page')"
+    done
+    cp $of s.npy
+    want 1 search --index s.npy -m model --query-text a
+    says "not the file itself"
+    cp $of s.pairs
+    want 1 eval retrieval --images made.safetensors --texts made_texts.safetensors --truth s.pairs
+    says "not the file itself"
+done
+want 1 train --train-data 'https://host/{00..02}.tar' --name none
+says "nothing is downloaded here"
+printf 'filepath\ttitle\nhttps://host/a.png\ta\n%s\tb\n' "${pics[0]}" >urls.tsv
+want 3 embed -m model --images urls.tsv -o urls.safetensors
+says "https://host/a.png: this is a URL"
+check "no folder before it" test "$(grep -c '\./https' err)" -eq 0
+printf '{"image": "https://host/a.png"}\n{"image": "%s"}\n' "${pics[0]}" >urls.jsonl
+want 3 embed -m model --images urls.jsonl -o urls.safetensors
+says "this is a URL"
+want 1 embed -m model --images shapes/test/captions.jsonl -o n.safetensors
+says "captions go to the option for texts"
+check "told once" test "$(grep -c 'no picture' err)" -eq 1
+
+# ---- a line that is left out keeps its number ----
+{ seq 150; printf 'caf\xe9\n'; echo after; } >lines.txt
+want 3 embed -m model --texts lines.txt -o lines.safetensors -q
+check "rows are called by their lines" grep -qF '{"id": "151", "text": "after"}' lines.ids.jsonl
+
 # a name or a level that is none of the two is not dropped without a word
 printf '{"question_id": 1.5, "candidates": ["a"]}\n' >half.jsonl
 want 1 embed -m model --texts half.jsonl -o half.safetensors

@@ -95,6 +95,11 @@ want 0 search --index set.safetensors --queries set.safetensors -k 2
 want 0 tokenizer encode --tokenizer tok.json --text 'a red star above a blue ring' --json
 prints '"truncated": true'
 
+# a byte order mark and CRLF, as editors elsewhere write them
+printf '\xef\xbb\xbfthreads = 1\r\n[tokenizer]\r\ncontext-length = 3\r\n' >marked
+PENUMBRA_CONFIG=marked want 0 tokenizer encode --tokenizer tok.json --text 'a red star above a blue ring' --json
+prints '"truncated": true'
+
 # help does not need a good file
 want 0 data shapes --help
 want 0 --help

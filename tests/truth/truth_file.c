@@ -115,6 +115,35 @@ static void another_split(void **state)
     assert_null(strstr(err.text, "split"));
 }
 
+/* Rows of captions embedded sample by sample: "KEY#k", with the id that files know them by beside
+ * it. A pair with a caption that several pictures share is one with each of its rows. */
+static void captions_by_the_ids_that_rows_carry(void **state)
+{
+    (void)state;
+    const char *const texts[] = {"cat#0", "cat#1", "dog#0", "sun#0"};
+    const char *const extras[] = {"{\"caption_id\":\"any\"}", "{\"caption_id\":\"one\"}",
+                                  "{\"image\":\"dog\",\"caption_id\":\"any\"}",
+                                  "{\"caption_id\":7}"};
+    const pnb_truth_rows images = {.ids = IMAGES, .n = 3};
+    const pnb_truth_rows rows = {.ids = texts, .n = 4, .extras = extras};
+    const pnb_truth_read_opts as_pairs = {.format = PNB_TRUTH_PAIRS};
+    const int64_t want[] = {0, 0, 0, 1, 0, 2, 1, 0, 1, 2, 2, 3};
+    pnb_truth *t = NULL;
+    const char *path =
+        write_file("truth.tsv", "cat.png\tany\ndog.png\tany\ncat.png\tone\nsun.png\t7\n");
+    assert_ok(pnb_truth_read(&t, path, &images, &rows, &as_pairs, NULL, err));
+    expect_pairs(t, want, 6);
+    pnb_truth_free(t);
+    path = write_file("truth.tsv", "cat.png\tcat#1\nsun.png\tsun#0\n"); /* their own ids go first */
+    const int64_t own[] = {0, 1, 2, 3};
+    assert_ok(pnb_truth_read(&t, path, &images, &rows, &as_pairs, NULL, err));
+    expect_pairs(t, own, 2);
+    pnb_truth_free(t);
+    path = write_file("truth.tsv", "cat.png\tany\ndog.png\tother\n");
+    assert_fails(pnb_truth_read(&t, path, &images, &rows, &as_pairs, NULL, err), PNB_NOT_FOUND,
+                 "'other' is not an id of the 4 item rows");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -123,6 +152,7 @@ int main(void)
         cmocka_unit_test(bad_files),
         cmocka_unit_test(values_that_mean_nothing),
         cmocka_unit_test(another_split),
+        cmocka_unit_test(captions_by_the_ids_that_rows_carry),
     };
     return cmocka_run_group_tests(tests, make_dir, remove_dir);
 }

@@ -162,7 +162,8 @@ static pnb_status read_list(pnb__texts *out, const json_t *list, const char *whe
 /* A mistyped file must not become a class of that name. */
 static pnb_status check_name(const char *name, pnb_error *err)
 {
-    if (!pnb__looks_like_file(name) && strchr(name, '/') == NULL)
+    const char *blank = strrchr(name, ' '); /* "my classes.txt" is a file too */
+    if (!pnb__looks_like_file(blank != NULL ? blank + 1 : name) && strchr(name, '/') == NULL)
         return PNB_OK;
     return pnb__fail(
         err, PNB_NOT_FOUND,
@@ -222,6 +223,11 @@ pnb_status pnb__classnames_read(pnb__texts *out, const char *spec, const char *d
                                 pnb_error *err)
 {
     pnb_status status = PNB_OK;
+    if (pnb__path_is_dir(spec))
+        return pnb__fail(err, PNB_ARG,
+                         "%s: is a folder; a file of class names is wanted, or the names "
+                         "themselves",
+                         spec);
     if (!pnb__path_is_file(spec)) {
         PNB_TRY(split_commas(out, spec, err));
     } else if (pnb__ends_with(spec, ".json")) {

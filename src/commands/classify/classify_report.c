@@ -9,6 +9,7 @@
 #include "base/names.h"
 #include "commands/classify/classify.h"
 #include "commands/common/set_use.h"
+#include "io/byte_names.h"
 #include "program/source_commit.h"
 
 /* Classes shown in the text's table of the weakest ones. */
@@ -25,6 +26,8 @@ static void list_predictions(const pnb__classify *run, pnb__result *r)
         text.size = 0;
         pnb__classify_prediction(run, c, i, &text);
         json_t *one = NULL;
+        if (!text.failed)
+            pnb__byte_names_hide(text.data, text.size); /* which printing shows again */
         if (text.failed ||
             pnb__json_load_bytes(&one, text.data, text.size, "prediction", NULL) != PNB_OK)
             one = NULL;

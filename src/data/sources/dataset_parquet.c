@@ -206,7 +206,8 @@ static bool has_caption(const scan *s, size_t row)
 
 static size_t add_path(pnb_dataset *ds, const char *dir, const char *name)
 {
-    char *path = name[0] == '/' ? pnb__strdup(name) : pnb__path_join(dir, name);
+    char *path = name[0] == '/' || strstr(name, "://") != NULL ? pnb__strdup(name)
+                                                               : pnb__path_join(dir, name);
     size_t text = path != NULL ? pnb__dataset_add_text(ds, path) : PNB__NO_TEXT;
     ds->texts.failed |= path == NULL; /* adding the entry reports it */
     pnb__free(path);

@@ -232,7 +232,9 @@ static pnb_status find_line_image(const pnb_dataset *ds, const pnb__entry *e, pn
         return pnb__fail(err, PNB_FORMAT,
                          "no picture: wanted \"image\", \"filepath\", \"file_name\" or \"path\"");
     char *dir = pnb__path_dir(ds->sources[e->source].path);
-    m->path = !dir ? NULL : name[0] == '/' ? pnb__strdup(name) : pnb__path_join(dir, name);
+    m->path = !dir                                            ? NULL
+              : name[0] == '/' || strstr(name, "://") != NULL ? pnb__strdup(name)
+                                                              : pnb__path_join(dir, name);
     pnb__free(dir);
     out->image_path = m->path;
     const char *key = json_string_value(json_object_get(m->root, "id"));

@@ -169,6 +169,12 @@ pnb_status pnb__spec_expand(pnb__paths *out, const char *spec, pnb_error *err)
             status = pnb__fail(err, PNB_UNSUPPORTED,
                                "%s: commands are not run as data sources; copy the shards to files",
                                part);
+        else if (strstr(part, "://") != NULL)
+            status = pnb__fail(err, PNB_NOT_FOUND,
+                               "%s: this is a URL, and nothing is downloaded here: fetch the files "
+                               "first (curl -O, or img2dataset for a list of pictures) and give "
+                               "their paths",
+                               part);
         else
             status = expand_source(out, part, err);
         pnb__free(part);

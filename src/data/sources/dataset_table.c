@@ -23,10 +23,11 @@ static pnb_status find_separator(const char *path, char *separator, pnb_error *e
     return PNB_OK;
 }
 
-/* Adds dir/name, or name alone when it is absolute. */
+/* Adds dir/name, or name alone when it is absolute, or a URL, which is told where it is opened. */
 static size_t add_path(pnb_dataset *ds, const char *dir, const char *name)
 {
-    char *path = pnb__path_join(dir, name);
+    bool is_url = strstr(name, "://") != NULL;
+    char *path = is_url ? pnb__strdup(name) : pnb__path_join(dir, name);
     size_t text = path ? pnb__dataset_add_text(ds, path) : PNB__NO_TEXT;
     ds->texts.failed |= !path; /* adding the entry reports it */
     pnb__free(path);

@@ -60,12 +60,22 @@ void pnb__append_known(pnb__buf *extra, const json_t *record);
 
 /* The class of a sample, its name and number where they are known, the same way. */
 void pnb__carry_class(pnb__buf *extra, const pnb_sample *sample);
+
+/* The ids that a made set's record gives its captions (docs/data.md), by which truth files know
+ * them; pictures that share a caption share its id. *out: a list of n_texts to json_decref, NULL
+ * where there is not one for each.  Errors  NOMEM */
+pnb_status pnb__caption_ids(json_t **out, const pnb_sample *sample, pnb_error *err);
+/* `extra`, the text of an object with fields, and "caption_id" behind them; as it is where `id` is
+ * no name. Free with pnb__free. NULL: out of memory. */
+char *pnb__extra_with_caption_id(const char *extra, const json_t *id);
+
 /* ---- captions ---- in memory */
 typedef struct pnb__text {
-    char *id;    /* NULL: the row number */
-    char *text;  /* UTF-8 */
-    char *extra; /* JSON object text or NULL */
-    int level;   /* -1 unknown */
+    char *id;     /* NULL: its place */
+    char *text;   /* UTF-8 */
+    char *extra;  /* JSON object text or NULL */
+    int level;    /* -1 unknown */
+    size_t place; /* among all that were named, those that could not be read too */
 } pnb__text;
 
 typedef struct pnb__text_inputs {

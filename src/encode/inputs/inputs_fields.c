@@ -51,6 +51,34 @@ pnb_status pnb__carry_fields(pnb__buf *extra, const pnb_sample *sample, bool is_
     return status;
 }
 
+pnb_status pnb__caption_ids(json_t **out, const pnb_sample *sample, pnb_error *err)
+{
+    json_t *record = NULL;
+    *out = NULL;
+    if (sample->json == NULL || strstr(sample->json, "\"caption_ids\"") == NULL)
+        return PNB_OK;
+    pnb_status status = pnb__json_try_bytes(&record, sample->json, strlen(sample->json), err);
+    json_t *ids = json_object_get(record, "caption_ids");
+    if (json_is_array(ids) && json_array_size(ids) == sample->n_texts)
+        *out = json_incref(ids);
+    json_decref(record);
+    return status;
+}
+
+char *pnb__extra_with_caption_id(const char *extra, const json_t *id)
+{
+    pnb__buf text = {0};
+    if (!json_is_string(id) && !json_is_integer(id))
+        return pnb__strdup(extra);
+    pnb__buf_append(&text, extra, strlen(extra) - 1); /* without the brace that closes it */
+    pnb__buf_puts(&text, ",\"caption_id\":");
+    pnb__json_append_value(&text, id);
+    pnb__buf_putc(&text, '}');
+    char *out = text.failed ? NULL : pnb__strdup(text.data);
+    pnb__buf_reset(&text);
+    return out;
+}
+
 /* What records say of how ambiguous a sample is: `data shapes` writes the first two, `data corrupt`
  * the others. */
 static const char *const known_fields[] = {"ambiguity", "entropy_bits", "dose", "swapped"};

@@ -55,10 +55,36 @@ static bool is_table_or_tar(const char *path)
     return pnb__is_shard_name(path) || pnb__is_table_name(path);
 }
 
+/* Lines none of which names a picture are captions, as a rule: told once and not line by line. */
+static pnb_status check_lines(const pnb_dataset *set, pnb_error *err)
+{
+    pnb_error first = PNB_ERROR_INIT;
+    size_t n = pnb_dataset_size(set);
+    for (size_t i = 0; i < n; i++) {
+        pnb_sample sample = {0};
+        pnb_error why = PNB_ERROR_INIT;
+        pnb_status status = pnb__dataset_record(set, i, &sample, &why);
+        pnb_sample_reset(&sample);
+        if (status == PNB_NOMEM)
+            return pnb__fail(err, status, "%s", why.text);
+        if (status == PNB_OK || strstr(why.text, "no picture") == NULL)
+            return PNB_OK;
+        if (i == 0)
+            first = why;
+    }
+    return n == 0 ? PNB_OK
+                  : pnb__fail(err, PNB_FORMAT,
+                              "%s; nor has any other of the %zu lines one: captions go to the "
+                              "option for texts",
+                              first.text, n);
+}
+
 static pnb_status add_dataset(pnb__image_inputs *p, const char *spec, pnb_error *err)
 {
     pnb_dataset *set = NULL;
     pnb_status status = pnb_dataset_open(&set, spec, &p->opts, err);
+    if (status == PNB_OK && pnb__ends_with(spec, ".jsonl"))
+        status = check_lines(set, err);
     if (status == PNB_OK)
         status = add_source(p, spec, set, err);
     if (status != PNB_OK)

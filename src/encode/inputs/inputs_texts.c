@@ -31,9 +31,10 @@ static pnb_status add(pnb__text_inputs *c, const char *id, const char *text, con
     pnb_status status = pnb__grow_one(&c->items, c->n, sizeof *c->items, err);
     if (status != PNB_OK)
         return status;
+    size_t place = c->n + c->n_bad; /* a line that is left out keeps its number */
     pnb__text *item = &c->items[c->n++];
     *item = (pnb__text){id != NULL ? pnb__strdup(id) : NULL, pnb__strdup(text),
-                        extra != NULL ? pnb__strdup(extra) : NULL, level};
+                        extra != NULL ? pnb__strdup(extra) : NULL, level, place};
     if (item->text == NULL || (id != NULL && item->id == NULL) ||
         (extra != NULL && item->extra == NULL))
         return pnb__fail_nomem(err, strlen(text) + 1);
@@ -86,8 +87,12 @@ static bool read_bytes(line_reader *r)
             n++;
             break;
         }
-        if (n < r->most)
+        if (n < r->most || c == 0)
             pnb__buf_putc(&r->line, (char)c);
+        if (c == 0) { /* no text: not read to its end, which may not come */
+            n++;
+            break;
+        }
     }
     r->n_bytes += n;
     r->too_long = n > r->most + 1;
@@ -419,26 +424,32 @@ static pnb_status add_hierarcaps(pnb__text_inputs *c, const char *path, pnb_erro
 
 /* ---- data sets ---- */
 
-/* Captions of one sample, ids "KEY#k", each remembering its picture. */
+/* Captions of one sample, ids "KEY#k", each remembering its picture and what truth files call it.
+ */
 static pnb_status add_sample(pnb__text_inputs *c, const pnb_sample *s, const char *key,
                              pnb_error *err)
 {
-    pnb_status status = PNB_OK;
+    json_t *ids = NULL;
     pnb__buf extra = {0};
     pnb__buf_puts(&extra, "{\"image\":");
     pnb__byte_name_append(&extra, key);
     pnb__carry_class(&extra, s);
-    status = pnb__carry_fields(&extra, s, true, err);
+    pnb_status status = pnb__carry_fields(&extra, s, true, err);
     pnb__buf_putc(&extra, '}');
+    if (status == PNB_OK)
+        status = pnb__caption_ids(&ids, s, err);
     for (size_t k = 0; status == PNB_OK && k < s->n_texts; k++) {
         char *id = pnb__format("%s#%zu", key, k);
-        if (id == NULL || extra.failed)
+        char *own =
+            extra.failed ? NULL : pnb__extra_with_caption_id(extra.data, json_array_get(ids, k));
+        if (id == NULL || own == NULL)
             status = pnb__fail_nomem(err, 64);
         else
-            status =
-                add(c, id, s->texts[k], extra.data, s->levels != NULL ? s->levels[k] : -1, err);
+            status = add(c, id, s->texts[k], own, s->levels != NULL ? s->levels[k] : -1, err);
         pnb__free(id);
+        pnb__free(own);
     }
+    json_decref(ids);
     pnb__buf_reset(&extra);
     return status;
 }
@@ -505,6 +516,7 @@ static void hash_texts(const void *user, pnb__sha256 *hash)
         pnb__sha256_update(hash, c->items[i].text, strlen(c->items[i].text) + 1);
         pnb__sha256_update(hash, extra, strlen(extra) + 1);
         pnb__sha256_update(hash, &c->items[i].level, sizeof c->items[i].level);
+        pnb__sha256_update(hash, &c->items[i].place, sizeof c->items[i].place);
     }
 }
 
@@ -538,7 +550,7 @@ static pnb_status label_text(const void *user, size_t i, pnb_embeddings *set, si
     const pnb__text_inputs *c = user;
     const pnb__text *item = &c->items[i];
     char number[32];
-    snprintf(number, sizeof number, "%zu", i);
+    snprintf(number, sizeof number, "%zu", item->place);
     char *extra = extra_with_level(item);
     if (extra == NULL)
         return pnb__fail_nomem(err, 64);

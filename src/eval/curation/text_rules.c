@@ -58,10 +58,15 @@ static pnb_status check_opts(const pnb_text_rules_opts *o, pnb_error *err)
 
 /* ---- expressions ---- */
 
-/* regcomp copies what is repeated, so that ((a{255}){255}){255} takes gigabytes; searching takes
- * memory by places of the expression and bytes of the caption. Both are known before. */
-enum { MOST_PLACES = 20000, MOST_DEPTH = 64 };
-static const size_t most_search = (size_t)512 << 20;
+/* regcomp copies what is repeated, so that ((a{255}){255}){255} takes gigabytes; searching makes at
+ * most a state of glibc's automaton for each byte of the caption, and no more than sets of places
+ * there are, each seen in four contexts. Both are known before. */
+enum { MOST_PLACES = 20000, MOST_DEPTH = 64, MOST_BITS = 62, STATE_BYTES = 2048, PLACE_BYTES = 16 };
+static const double most_search = 256e6; /* bytes of states, made in about a second */
+
+/* regexec begins anew at every byte, which takes hours on a long caption; behind a beginning that
+ * takes anything it goes through once. */
+static const char once_begin[] = "^.*(", once_end[] = ")";
 
 /* Behind '[': the place behind the bracket expression. */
 static const char *skip_bracket(const char *at)
@@ -154,6 +159,22 @@ static pnb_status check_places(const char *text, double *places, pnb_error *err)
     return PNB_OK;
 }
 
+/* Errors  LIMIT, ARG; on success the expression is to be freed */
+static pnb_status compile_one(regex_t *out, const char *text, const char *shown, bool ignore_case,
+                              pnb_error *err)
+{
+    int code = regcomp(out, text, REG_EXTENDED | REG_NOSUB | (ignore_case ? REG_ICASE : 0));
+    if (code == REG_ESPACE)
+        return pnb__fail(err, PNB_LIMIT, "the expression '%s' takes too much memory", shown);
+    if (code != 0) {
+        char why[160];
+        regerror(code, out, why, sizeof why);
+        return pnb__fail(err, PNB_ARG, "the expression '%s' is no POSIX extended one: %s", shown,
+                         why);
+    }
+    return PNB_OK;
+}
+
 static pnb_status compile(regex_t *out, double *places, const char *text, bool ignore_case,
                           pnb_error *err)
 {
@@ -161,28 +182,36 @@ static pnb_status compile(regex_t *out, double *places, const char *text, bool i
         return PNB_OK;
     double n;
     pnb_status status = check_places(text, &n, err);
+    if (status == PNB_OK) /* as it stands: between brackets "a)(b" would pass */
+        status = compile_one(out, text, text, ignore_case, err);
     if (status != PNB_OK)
         return status;
-    int code = regcomp(out, text, REG_EXTENDED | REG_NOSUB | (ignore_case ? REG_ICASE : 0));
-    if (code == REG_ESPACE)
-        return pnb__fail(err, PNB_LIMIT, "the expression '%s' takes too much memory", text);
-    if (code != 0) {
-        char why[160];
-        regerror(code, out, why, sizeof why);
-        return pnb__fail(err, PNB_ARG, "the expression '%s' is no POSIX extended one: %s", text,
-                         why);
-    }
-    *places = PNB_MAX(n, 1.0); /* from here on the expression is there to be freed */
-    return PNB_OK;
+    regfree(out);
+    char *once = pnb__format("%s%s%s", once_begin, text, once_end);
+    status = once != NULL ? compile_one(out, once, text, ignore_case, err)
+                          : pnb__fail_nomem(err, strlen(text));
+    pnb__free(once);
+    if (status == PNB_OK)
+        *places = PNB_MAX(n, 1.0); /* from here on the expression is there to be freed */
+    return status;
 }
 
-static pnb_status is_found(const regex_t *expression, double places, const char *text, bool *found,
-                           pnb_error *err)
+/* Whether a caption may be looked into: what its states can take at most is known before. */
+static bool is_searched(double places, const char *text)
 {
-    if (places * (double)strlen(text) > (double)most_search)
-        return pnb__fail(err, PNB_LIMIT,
-                         "a caption of %zu bytes is too long for an expression of %.0f places",
-                         strlen(text), places);
+    double states = (double)strlen(text) + 1;
+    if (places + 4 < MOST_BITS)
+        states = PNB_MIN(states, ldexp(1, (int)places + 4));
+    return states * (STATE_BYTES + PLACE_BYTES * places) <= most_search;
+}
+
+/* A caption that is not looked into fails, whether the expression is wanted or not: `otherwise`. */
+static pnb_status is_found(const regex_t *expression, double places, const char *text,
+                           bool otherwise, bool *found, pnb_error *err)
+{
+    *found = otherwise;
+    if (!is_searched(places, text))
+        return PNB_OK;
     int code = regexec(expression, text, 0, NULL, 0);
     if (code == REG_ESPACE)
         return pnb__fail(err, PNB_LIMIT, "an expression takes too much memory on a caption");
@@ -337,9 +366,9 @@ pnb_status pnb_text_rules_check(pnb_text_rules *r, const char *text, uint32_t *f
     all = check_lengths(r) | bit(PNB_RULE_BLOCKED, is_blocked(r));
     PNB_TRY(check_repeats(r, &all, err));
     if (r->match_places > 0)
-        PNB_TRY(is_found(&r->match, r->match_places, text, &found, err));
+        PNB_TRY(is_found(&r->match, r->match_places, text, false, &found, err));
     if (r->no_match_places > 0)
-        PNB_TRY(is_found(&r->no_match, r->no_match_places, text, &bad, err));
+        PNB_TRY(is_found(&r->no_match, r->no_match_places, text, true, &bad, err));
     *failed = all | bit(PNB_RULE_MATCH, !found) | bit(PNB_RULE_NO_MATCH, bad);
 done:
     return status;

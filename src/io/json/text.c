@@ -9,14 +9,25 @@
 #include "io/json/json.h"
 #include "io/json/value_internal.h"
 
+/* Bytes of the character of more than one byte at s; 0: they are no UTF-8. */
+static size_t long_character(const char *s)
+{
+    uint32_t code_point;
+    return pnb__utf8_decode(s, strnlen(s, 4), &code_point);
+}
+
+/* A byte of a file name that is no UTF-8 becomes a lone surrogate (io/byte_names.h). */
 void pnb__json_append_string(pnb__buf *b, const char *s)
 {
     size_t start = 0, i = 0;
     pnb__buf_putc(b, '"');
     for (; s[i] != '\0'; i++) {
         unsigned char c = (unsigned char)s[i];
-        if (c >= 0x20 && c != '"' && c != '\\')
+        size_t n = c >= 0x80 ? long_character(s + i) : 1;
+        if (n > 0 && c >= 0x20 && c != '"' && c != '\\') {
+            i += n - 1;
             continue;
+        }
         pnb__buf_append(b, s + start, i - start);
         start = i + 1;
         if (c == '"' || c == '\\')
@@ -28,7 +39,7 @@ void pnb__json_append_string(pnb__buf *b, const char *s)
         else if (c == '\r')
             pnb__buf_puts(b, "\\r");
         else
-            pnb__buf_printf(b, "\\u%04x", c);
+            pnb__buf_printf(b, "\\u%04x", c < 0x80 ? c : 0xDC00u + c);
     }
     pnb__buf_append(b, s + start, i - start);
     pnb__buf_putc(b, '"');

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "io/array.h"
+#include "io/foreign.h"
 
 #define MAGIC_BYTES ((size_t)6)
 #define MAX_HEADER_BYTES ((size_t)1 << 20)
@@ -180,6 +181,9 @@ static pnb_status read_dict(npy_parser *s, npy_header *h)
 static pnb_status find_dict(const unsigned char *bytes, size_t n, const char *where, size_t *offset,
                             size_t *length, pnb_error *err)
 {
+    pnb_status status = pnb__refuse_stand_in(where, bytes, n, err);
+    if (status != PNB_OK)
+        return status;
     if (n < MAGIC_BYTES + 4 || memcmp(bytes, magic, MAGIC_BYTES) != 0)
         return pnb__fail(err, PNB_FORMAT, "%s: not an npy file", where);
     unsigned version = bytes[MAGIC_BYTES];

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "io/foreign.h"
 #include "io/unpack.h"
 
 enum { BLOCK = 512 };
@@ -264,6 +265,9 @@ static pnb_status read_block(pnb__tar *t, uint64_t at, const extension *ext, pnb
     if (at == t->n_bytes)
         return PNB_OK;
     const unsigned char *p = t->bytes + at;
+    pnb_status status = at == 0 ? pnb__refuse_stand_in(t->where, p, t->n_bytes, err) : PNB_OK;
+    if (status != PNB_OK)
+        return status;
     if (t->n_bytes - at < BLOCK)
         return bad_header(t, at, "the archive is truncated", err);
     if (is_zero_block(p))

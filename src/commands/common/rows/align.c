@@ -113,10 +113,11 @@ static pnb_status pair_ids(pnb__aligned *p, const pnb_embeddings *images,
 static pnb_status pair_file(pnb__aligned *p, const pnb_embeddings *images,
                             const pnb_embeddings *texts, const char *file, pnb_error *err)
 {
-    const pnb_truth_names names = {(const char *const *)images->ids, images->n,
-                                   (const char *const *)texts->ids, texts->n};
+    const pnb_truth_rows image_rows = pnb_truth_rows_of(images),
+                         text_rows = pnb_truth_rows_of(texts);
+    const pnb_truth_read_opts as_pairs = {.format = PNB_TRUTH_PAIRS};
     pnb_truth *truth = NULL;
-    pnb_status status = pnb_truth_load(&truth, file, &names, err);
+    pnb_status status = pnb_truth_read(&truth, file, &image_rows, &text_rows, &as_pairs, NULL, err);
     if (status == PNB_OK)
         status = allocate(p, truth->n_pairs, err);
     for (size_t image = 0; status == PNB_OK && image < truth->n_queries; image++)

@@ -20,7 +20,7 @@ typedef struct pnb__aligned {
  *   by "rows"      row i and row i
  *   by "auto"      ids when the first caption names a picture that way, else rows
  * Errors  SHAPE (rows, and the numbers differ), ARG (an id of pictures names two rows), NOT_FOUND
- *         (no pair at all), those of pnb_truth_load */
+ *         (no pair at all), those of pnb_truth_read */
 pnb_status pnb__align(pnb__aligned *out, const pnb_embeddings *images, const pnb_embeddings *texts,
                       const char *file, const char *by, pnb_error *err);
 void pnb__aligned_reset(pnb__aligned *p);

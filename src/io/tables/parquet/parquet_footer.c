@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/grow.h"
+#include "io/foreign.h"
 #include "io/tables/parquet/thrift_read.h"
 
 enum { MAX_FOOTER = 256 << 20, MAX_LEAVES = 20000, MAX_DEPTH = 16, MAGIC_BYTES = 4 };
@@ -316,6 +317,8 @@ pnb_status pnb__parquet_open(pnb__parquet *p, const void *bytes, size_t n, const
     *p = (pnb__parquet){.bytes = b, .n_bytes = n, .where = pnb__strdup(where)};
     pnb_status status = p->where != NULL ? PNB_OK : pnb__fail_nomem(err, strlen(where));
     size_t tail = 2 * MAGIC_BYTES, size = 0;
+    if (status == PNB_OK)
+        status = pnb__refuse_stand_in(where, bytes, n, err);
     if (status == PNB_OK && n >= MAGIC_BYTES && memcmp(b, "PARE", MAGIC_BYTES) == 0)
         status = pnb__fail(err, PNB_UNSUPPORTED, "%s: an encrypted Parquet table", where);
     if (status == PNB_OK && (n < tail + MAGIC_BYTES || memcmp(b, "PAR1", MAGIC_BYTES) != 0 ||
