@@ -208,6 +208,45 @@ typedef struct pnb__spread_args {
     const void *d_sums;     /* (n1) */
 } pnb__spread_args;
 
+/* Labels of a strip of pairs, m rows of n: Y_ij = base + sum_k [columns_ik = j] weights_ik; with
+ * `match`, where l_ij >= l_i,match(i), the label that the match has in its place. */
+typedef struct pnb__label_args {
+    size_t m, n, k;
+    double base;
+    const int32_t *columns; /* (m, k) */
+    const void *weights;    /* (m, k) */
+    const int32_t *match;   /* (m); NULL: no pair takes another's label */
+    const void *logits;     /* (m, n) */
+    void *dot;              /* (m) sum_j Y_ij l_ij; NULL: not wanted */
+    void *out;              /* (m, n) less Y; NULL: not wanted */
+} pnb__label_args;
+
+/* Margins of rows first .. first + m of n to the others: s_ij the best of the k x k products of a
+ * pair, [margin + s_ij - s_ii]+ over j != i, all or the largest. Backward: products become
+ * d sums / d product; of equal ones the first. */
+typedef struct pnb__margin_args {
+    size_t m, n, k, first;
+    double margin;
+    bool is_hardest;
+    void *products; /* (m k, n k) */
+    double *hinges; /* (n) room */
+    void *sums;     /* (m) forward */
+    const void *d_sums;
+} pnb__margin_args;
+
+/* Sums of a kernel of m rows of x and n of y: sums_i = sum_j exp(-gamma f_ij), f = |x_i - y_j|^2 or
+ * the root of it and 1e-12. Backward: products become d sums / d |x_i - y_j|^2. */
+typedef struct pnb__kernel_args {
+    size_t m, n, dim;
+    double gamma;
+    bool is_root;
+    const void *x, *y;               /* (m, D), (n, D) */
+    const void *square_x, *square_y; /* their squared lengths */
+    void *products;                  /* (m, n) */
+    void *sums;                      /* (m) forward */
+    const void *d_sums;
+} pnb__kernel_args;
+
 /* Products of rows of bfloat16: c[i][j] = a_i . b_j, i < m, in floats. k is even, rows of a are lda
  * apart; b is packed in panels of 32 rows: element d of row j stands at
  * ((j/32 k/2 + d/2) 32 + j%32) 2 + d%2. Each sum of k products is right to 2 k 2^-24 |a_i| |b_j|.

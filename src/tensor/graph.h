@@ -268,13 +268,35 @@ typedef struct pnb__match_in {
     double factor;
 } pnb__match_in;
 pnb__tensor *pnb__match_nll(const pnb__match_in *in);
+/* Labels of all pairs without a matrix of them: Y_ij = base + sum_k [columns_ik = j] weights_ik,
+ * both (B1,K), columns int32 in [0,B2); match (B1) int32 or NULL says where the match of a row
+ * stands. */
+typedef struct pnb__marks {
+    pnb__tensor *columns, *weights, *match;
+    double base;
+} pnb__marks;
+/* -> (B1): sum_t Y_it nll_it of a match + (1 - Y_it) nll_it of none, nll as match_nll with its
+ * signs for Y; `is_hard`: labels are 1 and 0 alone, which is half the work */
+pnb__tensor *pnb__match_sums(const pnb__match_in *in, const pnb__marks *marks, bool is_hard);
 /* x (N,D), N >= 2 -> (N-1): log sum_{j > i} exp(-rate |x_i - x_j|^2), a strip of rows at a time */
 pnb__tensor *pnb__pair_log_sums(pnb__tensor *x, double rate);
 /* Losses over all pairs of x (B1,D) and y (B2,D), a strip of rows at a time, so that memory does
  * not grow with B1 B2: with l_ij = x_i . y_j + row_i + col_j, row (B1) and col (B2) or NULL,
  *   pair_softplus       -> (B1): sum_j log(1 + exp(l_ij))
  *   pair_cross_entropy  -> (B1): log sum_j exp(l_ij) - l_i,t(i), targets t (B1) int32 in [0,B2)
+ *   pair_labelled       -> (B1): sum_j log(1 + exp(l_ij)) - Y_ij l_ij; with marks.match pairs that
+ *                       score as high as the match of their row take its label
+ *   pair_blend          -> (B1,D'): sum_j softmax_j(scale x_i . y_j) v_j, v (B2,D'), the gradient
+ *                       of v alone
  * Backward makes the logits again. */
+pnb__tensor *pnb__pair_labelled(pnb__tensor *x, pnb__tensor *y, pnb__tensor *row, pnb__tensor *col,
+                                const pnb__marks *marks);
+pnb__tensor *pnb__pair_blend(pnb__tensor *x, pnb__tensor *y, pnb__tensor *v, double scale);
+/* x (B,K,D), y (B,K,D) -> (B): [margin + s_ij - s_ii]+ summed over j != i, or the largest, s_ij the
+ * largest of the K x K products of a pair; of equal ones the first has the gradient */
+pnb__tensor *pnb__pair_margins(pnb__tensor *x, pnb__tensor *y, double margin, bool is_hardest);
+/* x (B1,D), y (B2,D) -> (B1): sum_j exp(-gamma f), f = |x_i - y_j|^2, or sqrt(it + 1e-12) */
+pnb__tensor *pnb__pair_kernels(pnb__tensor *x, pnb__tensor *y, double gamma, bool is_root);
 pnb__tensor *pnb__pair_softplus(pnb__tensor *x, pnb__tensor *y, pnb__tensor *row, pnb__tensor *col);
 pnb__tensor *pnb__pair_cross_entropy(pnb__tensor *x, pnb__tensor *y, pnb__tensor *targets);
 /* Per-dimension hypothesis H of SPEC section 2 (ProLIP Eq. 3): h[i] = inc(1,2) - inc(2,1). */

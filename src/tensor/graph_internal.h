@@ -4,7 +4,7 @@
 
 #include "tensor/graph.h"
 
-#define PNB__MAX_INPUTS 6
+#define PNB__MAX_INPUTS 7
 #define PNB__MAX_AUX 2
 #define PNB__NO_BUFFER (-1)
 

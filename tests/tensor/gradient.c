@@ -378,6 +378,64 @@ static pnb__tensor *case_pair_cross_entropy(fixture *f, int v)
                     : NULL;
 }
 
+/* Labels of two columns a row, whose weights are up to `most`. */
+static pnb__marks marks_in(fixture *f, const int32_t *columns, size_t n, double most, double base)
+{
+    pnb__tensor *weights = pnb__input(f->g, PNB__REAL, SHAPE(n, 2));
+    return (pnb__marks){int_in(f, columns, SHAPE(n, 2)), pnb__affine(weights, most / 4, 0), NULL,
+                        base};
+}
+
+static pnb__tensor *case_pair_labelled(fixture *f, int v)
+{
+    static const int32_t columns[] = {0, 3, 1, 1, 2, 4}, match[] = {0, 1, 4};
+    if (v > 2)
+        return NULL;
+    pnb__marks marks = marks_in(f, columns, 3, 0.7, v == 0 ? 0 : 0.1);
+    if (v == 1)
+        marks.match = int_in(f, match, SHAPE(3));
+    return v == 2 ? pnb__pair_labelled(IN(3, 1), IN(5, 1), NULL, NULL, &marks)
+                  : pnb__pair_labelled(IN(3, 4), IN(5, 4), IN(3), IN(5), &marks);
+}
+
+static pnb__tensor *case_pair_margins(fixture *f, int v)
+{
+    size_t k = v < 2 ? 1 : 2;
+    return v < 4    ? pnb__pair_margins(IN(4, k, 3), IN(4, k, 3), 0.2, v % 2 == 1)
+           : v == 4 ? pnb__pair_margins(IN(1, 1, 2), IN(1, 1, 2), 0.2, true)
+                    : NULL;
+}
+
+static pnb__tensor *case_pair_kernels(fixture *f, int v)
+{
+    pnb__tensor *x = v < 4 ? IN(3, 2) : NULL;
+    return v < 2   ? pnb__pair_kernels(x, IN(4, 2), 0.5, v == 1)
+           : v < 4 ? pnb__pair_kernels(x, x, 0.7, v == 3)
+                   : NULL;
+}
+
+/* What shares are made of is not varied. */
+static pnb__tensor *case_pair_blend(fixture *f, int v)
+{
+    return v == 0 ? pnb__pair_blend(pnb__input(f->g, PNB__REAL, SHAPE(3, 2)),
+                                    pnb__input(f->g, PNB__REAL, SHAPE(4, 2)), IN(4, 3), 0.3)
+                  : NULL;
+}
+
+static pnb__tensor *case_match_sums(fixture *f, int v)
+{
+    static const int32_t columns[] = {0, 1, 1, 0, 2, 2};
+    if (v > 3)
+        return NULL;
+    bool is_hard = v % 2 == 0;
+    size_t n = v < 2 ? 2 : 3;
+    pnb__marks marks = marks_in(f, columns, n, is_hard ? 1 : 0.6, is_hard ? 0 : 0.05);
+    pnb__match_in in = {.x = IN(n, 2, 3), .y = IN(n, 2, 3), .factor = 2};
+    in.scale = POSITIVE(1);
+    in.shift = POSITIVE(1);
+    return pnb__match_sums(&in, &marks, is_hard);
+}
+
 /* x x^T + n I is positive definite whatever x is. */
 static pnb__tensor *positive_definite(fixture *f)
 {

@@ -31,6 +31,8 @@ typedef float real;
 #include "kernels/ref/rows.inc"
 #include "kernels/ref/samples.inc"
 
+#include "kernels/ref/pairs.inc"
+
 #include "kernels/ref/fill.inc"
 
 void pnb__kernels_ref_f32(pnb__kernels *k)

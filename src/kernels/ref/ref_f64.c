@@ -31,6 +31,8 @@ typedef double real;
 #include "kernels/ref/rows.inc"
 #include "kernels/ref/samples.inc"
 
+#include "kernels/ref/pairs.inc"
+
 #include "kernels/ref/fill.inc"
 
 void pnb__kernels_ref_f64(pnb__kernels *k)

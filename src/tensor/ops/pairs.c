@@ -2,7 +2,9 @@
  *
  *     l_ij = x_i . y_j + row_i + col_j
  *     pair_softplus         y_i = sum_j log(1 + exp(l_ij))           PPCL, SigLIP, PCME++'s
- * matching pair_cross_entropy    y_i = log sum_j exp(l_ij) - l_i,t(i)     InfoNCE, one way of it
+ *     pair_labelled         the same - sum_j Y_ij l_ij, Y by marks    of mixed samples, pseudo
+ * labels pair_blend            y_i = sum_j softmax_j(l_ij) v_j           a teacher's matching
+ * pair_cross_entropy    y_i = log sum_j exp(l_ij) - l_i,t(i)     InfoNCE, one way of it
  *
  * Both go over strips of rows: a strip's logits by the matrix product, its sums, and in backward
  * the logits again, which become weights w_ij = dy_i d y_i / d l_ij in their own place:
@@ -15,7 +17,7 @@
 #define STRIP ((size_t)1 << 22)  /* logits held at once where rows are short, */
 #define LEAST_ROWS ((size_t)256) /* and the rows that a product needs to be fast where not */
 
-enum { X, Y, ROW, COL, TARGETS = ROW };
+enum { X, Y, ROW, COL, TARGETS = ROW, BLENDED = ROW };
 
 static unsigned char *at(const pnb__tensor *t, const void *p, size_t elements)
 {
@@ -119,20 +121,24 @@ pnb__tensor *pnb__pair_softplus(pnb__tensor *x, pnb__tensor *y, pnb__tensor *row
                      0);
 }
 
-bool pnb__op_pair_softplus_shape(pnb__tensor *t)
+/* What is added to logits. */
+static bool check_added(pnb__tensor *t)
 {
-    if (!set_pairs(t))
-        return false;
     char text[96];
     for (int i = ROW; i <= COL; i++) {
         const pnb__tensor *add = t->in[i];
         size_t n = t->in[i == ROW ? X : Y]->shape[0];
         if (add != NULL && (add->n_dims != 1 || add->shape[0] != n))
-            return pnb__node_fail(t->graph, PNB_SHAPE, "pair_softplus: %s to add to %zu rows",
+            return pnb__node_fail(t->graph, PNB_SHAPE, "%s: %s to add to %zu rows", t->op->name,
                                   pnb__shape_text(add, text), n);
     }
-    t->saves_in = 15; /* backward makes the strips again */
     return true;
+}
+
+bool pnb__op_pair_softplus_shape(pnb__tensor *t)
+{
+    t->saves_in = 15; /* backward makes the strips again */
+    return set_pairs(t) && check_added(t);
 }
 
 /* y_i = sum_j softplus(l_ij) */
@@ -148,6 +154,25 @@ bool pnb__op_pair_softplus_forward(pnb__tensor *t, bool recompute)
     return true;
 }
 
+/* w_ij times dy_i, and all gradients of it. */
+static void spread_row_weights(const pnb__tensor *t, const strip *s)
+{
+    const pnb__kernels *k = &t->graph->kernels;
+    const pnb__binary_args scale = {.op = PNB__MUL,
+                                    .dims = {1, 1, 1, s->m, s->n},
+                                    .stride_a = {0, 0, 0, s->n, 1},
+                                    .stride_b = {0, 0, 0, 1, 0},
+                                    .a = s->l,
+                                    .b = at(t, t->grad, s->first),
+                                    .y = s->l};
+    k->binary(t->graph->ctx, &scale);
+    if (t->in[ROW] != NULL && t->d_in[ROW] != NULL)
+        k->sum(t->graph->ctx, s->m, s->n, 1, 1.0, s->l, at(t, t->d_in[ROW], s->first), true);
+    if (t->in[COL] != NULL && t->d_in[COL] != NULL)
+        k->sum(t->graph->ctx, 1, s->m, s->n, 1.0, s->l, t->d_in[COL], true);
+    add_products(t, s);
+}
+
 /* y_i = sum_j softplus(l_ij):  w_ij = s(l_ij) dy_i */
 void pnb__op_pair_softplus_backward(pnb__tensor *t)
 {
@@ -156,19 +181,94 @@ void pnb__op_pair_softplus_backward(pnb__tensor *t)
     for (size_t first = 0; first < t->n; first += strip_rows(t)) {
         strip s = make_strip(t, first, t->in[ROW], t->in[COL], t->work_bwd);
         k->unary(t->graph->ctx, PNB__SIGMOID, s.m * s.n, 0, 0, s.l, s.l);
-        const pnb__binary_args scale = {.op = PNB__MUL,
-                                        .dims = {1, 1, 1, s.m, s.n},
-                                        .stride_a = {0, 0, 0, s.n, 1},
-                                        .stride_b = {0, 0, 0, 1, 0},
-                                        .a = s.l,
-                                        .b = at(t, t->grad, first),
-                                        .y = s.l};
-        k->binary(t->graph->ctx, &scale);
-        if (t->in[ROW] != NULL && t->d_in[ROW] != NULL)
-            k->sum(t->graph->ctx, s.m, s.n, 1, 1.0, s.l, at(t, t->d_in[ROW], first), true);
-        if (t->in[COL] != NULL && t->d_in[COL] != NULL)
-            k->sum(t->graph->ctx, 1, s.m, s.n, 1.0, s.l, t->d_in[COL], true);
-        add_products(t, &s);
+        spread_row_weights(t, &s);
+    }
+}
+
+/* ---- pair_labelled ---- */
+
+enum { COLUMNS = COL + 1, WEIGHTS, MATCH };
+
+typedef struct label_attrs {
+    double base;
+} label_attrs;
+
+pnb__tensor *pnb__pair_labelled(pnb__tensor *x, pnb__tensor *y, pnb__tensor *row, pnb__tensor *col,
+                                const pnb__marks *marks)
+{
+    const label_attrs attrs = {marks->base};
+    if (x == NULL || y == NULL || marks->columns == NULL || marks->weights == NULL)
+        return NULL;
+    return pnb__node(
+        x->graph, PNB__OP_PAIR_LABELLED,
+        (pnb__tensor *[]){x, y, row, col, marks->columns, marks->weights, marks->match}, 7, &attrs,
+        sizeof attrs);
+}
+
+/* A second strip beside the logits, which say who is a pseudo positive. */
+bool pnb__op_pair_labelled_shape(pnb__tensor *t)
+{
+    const pnb__tensor *columns = t->in[COLUMNS], *weights = t->in[WEIGHTS], *match = t->in[MATCH];
+    char tc[96], tw[96];
+    if (!set_pairs(t) || !check_added(t))
+        return false;
+    if (columns->kind != PNB__INT32 || columns->n_dims != 2 || columns->shape[0] != t->n ||
+        weights->n_dims != 2 || weights->shape[0] != t->n ||
+        weights->shape[1] != columns->shape[1] ||
+        (match != NULL && (match->kind != PNB__INT32 || match->n != t->n)))
+        return pnb__node_fail(t->graph, PNB_SHAPE, "pair_labelled: marks %s and %s of %zu rows",
+                              pnb__shape_text(columns, tc), pnb__shape_text(weights, tw), t->n);
+    t->saves_in = 127;
+    t->work_bytes += strip_rows(t) * pnb__elem_bytes(t);
+    t->work_bwd_bytes *= 2;
+    return true;
+}
+
+static pnb__label_args label_strip(const pnb__tensor *t, const strip *s)
+{
+    size_t k = t->in[COLUMNS]->shape[1];
+    const pnb__tensor *match = t->in[MATCH];
+    return (pnb__label_args){.m = s->m,
+                             .n = s->n,
+                             .k = k,
+                             .base = ((const label_attrs *)t->attrs)->base,
+                             .columns = (const int32_t *)pnb__data(t->in[COLUMNS]) + s->first * k,
+                             .weights = at(t, pnb__data(t->in[WEIGHTS]), s->first * k),
+                             .match = match == NULL ? NULL
+                                                    : (const int32_t *)pnb__data(match) + s->first,
+                             .logits = s->l};
+}
+
+/* y_i = sum_j softplus(l_ij) - Y_ij l_ij */
+bool pnb__op_pair_labelled_forward(pnb__tensor *t, bool recompute)
+{
+    (void)recompute;
+    const pnb__kernels *k = &t->graph->kernels;
+    for (size_t first = 0; first < t->n; first += strip_rows(t)) {
+        strip s = make_strip(t, first, t->in[ROW], t->in[COL], t->work);
+        pnb__label_args labels = label_strip(t, &s);
+        labels.dot = at(t, t->work, strip_rows(t) * s.n);
+        k->pair_labels(t->graph->ctx, &labels);
+        k->unary(t->graph->ctx, PNB__SOFTPLUS, s.m * s.n, 0, 0, s.l, s.l);
+        k->sum(t->graph->ctx, s.m, s.n, 1, 1.0, s.l, at(t, t->data, first), false);
+        k->axpy(t->graph->ctx, s.m, -1.0, labels.dot, at(t, t->data, first));
+    }
+    return true;
+}
+
+/* w_ij = (s(l_ij) - Y_ij) dy_i; labels have no gradient */
+void pnb__op_pair_labelled_backward(pnb__tensor *t)
+{
+    const pnb__kernels *k = &t->graph->kernels;
+    begin_gradients(t);
+    for (size_t first = 0; first < t->n; first += strip_rows(t)) {
+        strip s = make_strip(t, first, t->in[ROW], t->in[COL], t->work_bwd);
+        pnb__label_args labels = label_strip(t, &s);
+        labels.out = at(t, t->work_bwd, strip_rows(t) * s.n);
+        k->unary(t->graph->ctx, PNB__SIGMOID, s.m * s.n, 0, 0, s.l, labels.out);
+        k->pair_labels(t->graph->ctx, &labels);
+        s.l = labels.out;
+        spread_row_weights(t, &s);
     }
 }
 
@@ -224,5 +324,81 @@ void pnb__op_pair_cross_entropy_backward(pnb__tensor *t)
                                             at(t, t->aux[0], first), at(t, t->grad, first), s.l,
                                             false);
         add_products(t, &s);
+    }
+}
+
+/* ---- pair_blend ---- */
+
+typedef struct blend_attrs {
+    double scale;
+} blend_attrs;
+
+pnb__tensor *pnb__pair_blend(pnb__tensor *x, pnb__tensor *y, pnb__tensor *v, double scale)
+{
+    const blend_attrs attrs = {scale};
+    if (x == NULL || y == NULL || v == NULL)
+        return NULL;
+    return pnb__node(x->graph, PNB__OP_PAIR_BLEND, (pnb__tensor *[]){x, y, v}, 3, &attrs,
+                     sizeof attrs);
+}
+
+/* Shares are another's: x and y have no gradient, which is 0 where it is asked for. */
+bool pnb__op_pair_blend_shape(pnb__tensor *t)
+{
+    const pnb__tensor *v = t->in[BLENDED];
+    char tv[96];
+    if (!set_pairs(t))
+        return false;
+    if (v->n_dims != 2 || v->shape[0] != t->in[Y]->shape[0])
+        return pnb__node_fail(t->graph, PNB_SHAPE, "pair_blend: %s to blend by %zu columns",
+                              pnb__shape_text(v, tv), t->in[Y]->shape[0]);
+    pnb__set_shape(t, 2, (size_t[]){t->in[X]->shape[0], v->shape[1]});
+    t->saves_in = 3;
+    return true;
+}
+
+/* softmax_j(scale x_i . y_j) of a strip */
+static strip blend_strip(const pnb__tensor *t, size_t first, void *work)
+{
+    const pnb__graph *g = t->graph;
+    double scale = ((const blend_attrs *)t->attrs)->scale;
+    strip s = make_strip(t, first, NULL, NULL, work);
+    g->kernels.unary(g->ctx, PNB__AFFINE, s.m * s.n, scale, 0, s.l, s.l);
+    g->kernels.softmax(g->ctx, s.m, s.n, false, s.l, s.l);
+    return s;
+}
+
+/* y = p v */
+bool pnb__op_pair_blend_forward(pnb__tensor *t, bool recompute)
+{
+    const pnb__graph *g = t->graph;
+    size_t width = t->shape[1];
+    (void)recompute;
+    for (size_t first = 0; first < t->shape[0]; first += strip_rows(t)) {
+        const strip s = blend_strip(t, first, t->work);
+        pnb__gemm_args m = pnb__gemm_rows(s.m, width, s.n, false, false);
+        m.a = s.l;
+        m.b = pnb__data(t->in[BLENDED]);
+        m.c = at(t, t->data, first * width);
+        g->kernels.gemm(g->ctx, &m);
+    }
+    return true;
+}
+
+/* y = p v:  dv = p^T dy */
+void pnb__op_pair_blend_backward(pnb__tensor *t)
+{
+    const pnb__graph *g = t->graph;
+    size_t width = t->shape[1];
+    begin_gradients(t);
+    for (size_t first = 0; first < t->shape[0] && t->d_in[BLENDED] != NULL;
+         first += strip_rows(t)) {
+        const strip s = blend_strip(t, first, t->work_bwd);
+        pnb__gemm_args m = pnb__gemm_rows(s.n, width, s.m, true, false);
+        m.beta = 1;
+        m.a = s.l;
+        m.b = at(t, t->grad, first * width);
+        m.c = t->d_in[BLENDED];
+        g->kernels.gemm(g->ctx, &m);
     }
 }

@@ -119,20 +119,33 @@ void pnb__mix_apply(const pnb__mix *m, const float *pixels, size_t batch, const 
     }
 }
 
-/* Row a: l at a, 1 - l at b. A column may hold more than one picture's share. */
-void pnb__mix_label(const pnb__mix *m, size_t first, const size_t *row_of, size_t n, float *labels)
+/* Row a: l at a, 1 - l at b; column b has it too, whose other mark no other picture takes: each of
+ * the first takes of the next. */
+void pnb__mix_label(const pnb__mix *m, size_t first, const size_t *row_of, pnb__mix_marks *out)
 {
     for (size_t i = 0; i < m->n; i++) {
         const pnb__mixed *p = &m->each[i];
         size_t row = row_of != NULL ? row_of[first + p->own] : first + p->own;
         size_t column = row_of != NULL ? row_of[first + p->other] : first + p->other;
-        labels[row * n + row] = (float)p->own_share;
-        labels[row * n + column] = (float)(1 - p->own_share);
+        out->weights[0][2 * row] = out->weights[1][2 * row] = (float)p->own_share;
+        out->columns[0][2 * row + 1] = (int32_t)column;
+        out->columns[1][2 * column + 1] = (int32_t)row;
+        out->weights[0][2 * row + 1] = out->weights[1][2 * column + 1] = (float)(1 - p->own_share);
     }
 }
 
-void pnb__mix_smooth(double e, size_t n, float *labels)
+void pnb__mix_label_own(size_t n, pnb__mix_marks *out)
 {
-    for (size_t i = 0; i < n * n && e > 0; i++)
-        labels[i] = (float)(e + (1 - 2 * e) * labels[i]);
+    for (size_t i = 0; i < 2 * n; i++)
+        for (int way = 0; way < 2; way++) {
+            out->columns[way][i] = (int32_t)(i / 2);
+            out->weights[way][i] = i % 2 == 0 ? 1 : 0;
+        }
+}
+
+void pnb__mix_smooth(double e, size_t n, pnb__mix_marks *out)
+{
+    for (size_t i = 0; i < 2 * n && e > 0; i++)
+        for (int way = 0; way < 2; way++)
+            out->weights[way][i] = (float)((1 - 2 * e) * out->weights[way][i]);
 }

@@ -38,10 +38,20 @@ void pnb__mix_draw(const pnb__mixer *m, uint64_t draw, size_t batch, const size_
 /* (B,3,H,W) -> out, of the same shape, not the same memory. */
 void pnb__mix_apply(const pnb__mix *m, const float *pixels, size_t batch, const size_t size[2],
                     float *out);
-/* Writes the labels of mixed pictures into (n,n), rows pictures: the share at its own text, the
- * rest at the other's. Pair p of the batch stands at row_of[first + p] (NULL: at first + p). */
-void pnb__mix_label(const pnb__mix *m, size_t first, const size_t *row_of, size_t n, float *labels);
-/* Label smoothing of (n,n): Y -> e + (1 - 2 e) Y, so that 1 is 1 - e and 0 is e. */
-void pnb__mix_smooth(double e, size_t n, float *labels);
+/* Labels of n pairs of which a row has two at most that are not the same everywhere, (n,2) each,
+ * rows pictures and rows texts: where they stand, and by how much they exceed the others. */
+enum { PNB__MIX_N_MARKS = 2 };
+typedef struct pnb__mix_marks {
+    int32_t *columns[2];
+    float *weights[2];
+} pnb__mix_marks;
+/* Each pair matches its own, by 1. */
+void pnb__mix_label_own(size_t n, pnb__mix_marks *out);
+/* Then the labels of mixed pictures: the share at its own text, the rest at the other's. Pair p of
+ * the batch stands at row_of[first + p] (NULL: at first + p). */
+void pnb__mix_label(const pnb__mix *m, size_t first, const size_t *row_of, pnb__mix_marks *out);
+/* Then label smoothing: Y -> e + (1 - 2 e) Y, so that 1 is 1 - e and 0 is e, of which e is what all
+ * exceed. */
+void pnb__mix_smooth(double e, size_t n, pnb__mix_marks *out);
 
 #endif

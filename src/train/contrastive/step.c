@@ -147,7 +147,9 @@ static pnb_status build_loss(pnb__step_graphs *s, pnb__graph *g, const pnb__dist
                        .masked_image = side[MASKED_IMAGE],
                        .masked_text = side[MASKED_TEXT],
                        .negative = side[NEGATIVE],
-                       .has_labels = has_labels(s)};
+                       .has_labels = has_labels(s),
+                       .n_marks = has_labels(s) ? PNB__MIX_N_MARKS : 1,
+                       .label_base = c->opts->label_smoothing};
     in.scale = c->logit_scale != NULL ? pnb__apply(PNB__EXP, pnb__param_tensor(g, c->logit_scale))
                                       : pnb__constant(g, c->info->logit_scale);
     if (c->logit_bias != NULL)
@@ -331,7 +333,7 @@ done:
 static pnb_status make_mix(pnb__step_graphs *s, pnb_error *err)
 {
     const pnb_train_opts *o = s->owner->opts;
-    size_t n = s->n_all * s->batch;
+    size_t n = s->n_all * s->batch * PNB__MIX_N_MARKS;
     s->mixer = (pnb__mixer){o->mix_share, o->mix_cutmix, o->mix_alpha, o->seed};
     bool mixes = pnb__mix_count(&s->mixer, s->batch) > 0;
     s->n_pixels =
@@ -343,7 +345,12 @@ static pnb_status make_mix(pnb__step_graphs *s, pnb_error *err)
         status = TAKE(s, s->mix.order, s->batch, err);
     if (status == PNB_OK && mixes)
         status = TAKE(s, s->mix.each, s->batch, err);
-    return status == PNB_OK && has_labels(s) ? TAKE(s, s->labels, n * n, err) : status;
+    for (int way = 0; way < 2 && has_labels(s) && status == PNB_OK; way++) {
+        status = TAKE(s, s->labels.columns[way], n, err);
+        if (status == PNB_OK)
+            status = TAKE(s, s->labels.weights[way], n, err);
+    }
+    return status;
 }
 
 /* The masked pass takes int(batch * ratio) pairs, at least one unless the ratio is 0. */
@@ -421,7 +428,10 @@ void pnb__step_free(pnb__step_graphs *s)
     pnb__free(s->pixels);
     pnb__free(s->mix.order);
     pnb__free(s->mix.each);
-    pnb__free(s->labels);
+    for (int way = 0; way < 2; way++) {
+        pnb__free(s->labels.columns[way]);
+        pnb__free(s->labels.weights[way]);
+    }
     pnb__free(s->ids);
     pnb__free(s->masked_ids);
     pnb__free(s->negative_ids);

@@ -40,8 +40,8 @@ struct pnb__step_graphs {
     side_arrays arrays[N_SIDES];       /* all micro-batches, n_all > 1 */
     float *pixels; /* copies of our batches, n_all > 1 or where pictures are mixed */
     pnb__mixer mixer;
-    pnb__mix mix;  /* of the batch at hand; order NULL: none is mixed */
-    float *labels; /* (pairs of the step)^2; NULL: each matches its own, by 1 */
+    pnb__mix mix;          /* of the batch at hand; order NULL: none is mixed */
+    pnb__mix_marks labels; /* of the pairs of the step; columns NULL: each matches its own, by 1 */
     int32_t *ids, *masked_ids, *negative_ids, *kept, *kept_positions;
     pnb__dist teacher[2];    /* inputs of the loss; mean NULL: no teacher */
     int32_t *teacher_row[2]; /* [pairs of the step] of pictures and captions, in their order */

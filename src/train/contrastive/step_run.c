@@ -127,17 +127,19 @@ static pnb_status label_pairs(pnb__step_graphs *s, pnb_error *err)
     const pnb_tower_info *v = &s->owner->info->vision;
     const size_t size[2] = {v->image_height, v->image_width};
     size_t n = s->n_all * s->batch;
-    if (s->labels == NULL)
+    pnb__mix_marks *l = &s->labels;
+    if (l->columns[0] == NULL)
         return PNB_OK;
-    for (size_t i = 0; i < n * n; i++)
-        s->labels[i] = i % (n + 1) == 0 ? 1 : 0;
+    pnb__mix_label_own(n, l);
     for (size_t m = 0; m < s->n_all && s->mix.order != NULL; m++) {
         uint64_t draw = (uint64_t)s->owner->step * s->n_all + m;
         pnb__mix_draw(&s->mixer, draw, s->batch, size, &s->mix);
-        pnb__mix_label(&s->mix, m * s->batch, s->row_of, n, s->labels);
+        pnb__mix_label(&s->mix, m * s->batch, s->row_of, l);
     }
-    pnb__mix_smooth(s->owner->opts->label_smoothing, n, s->labels);
-    return pnb__loss_set_labels(&s->loss, s->labels, err);
+    pnb__mix_smooth(s->owner->opts->label_smoothing, n, l);
+    const pnb__pair_labels labels = {{l->columns[0], l->columns[1]},
+                                     {l->weights[0], l->weights[1]}};
+    return pnb__loss_set_labels(&s->loss, &labels, err);
 }
 
 static pnb_status write_inputs(pnb__step_graphs *s, const towers *tw, size_t micro,

@@ -14,7 +14,7 @@ typedef struct pnb__distill_in {
 } pnb__distill_in;
 
 /* Mean of both ways of the cross-entropy between the teacher's and our distributions over the
- * batch. Memory  2 B^2, the teacher's. Source  open_clip's DistillClipLoss */
+ * batch; nothing of size B^2 is held. Source  open_clip's DistillClipLoss */
 pnb__tensor *pnb__distill_pairs(const pnb__distill_in *in);
 
 /* KL(teacher | ours) of diagonal Gaussians, (B,D) both: mean over B and D. */

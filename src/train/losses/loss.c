@@ -175,7 +175,7 @@ static pnb_status check_term(const pnb__term_build *b, pnb_loss_term term, pnb_e
 pnb_status pnb__loss_build(pnb__loss *out, pnb__graph *g, const pnb__loss_in *in,
                            const pnb_loss_opts *opts, pnb_error *err)
 {
-    *out = (pnb__loss){.negative_only = in->negative_only, .has_labels = in->has_labels};
+    *out = (pnb__loss){.negative_only = in->negative_only};
     const pnb__loss_in safe = pnb__terms_clip(g, in);
     pnb__term_build b = {.g = g, .in = &safe, .opts = opts, .out = out};
     if (pnb__constant(g, 0) == NULL) /* a tower failed to build: the plan says why */
@@ -197,70 +197,50 @@ pnb_status pnb__loss_build(pnb__loss *out, pnb__graph *g, const pnb__loss_in *in
     return status;
 }
 
-/* One value on the diagonal of (B,B), another off it: PCME's m = +1 of matches and -1, or 0 of
- * matches and 1 of what a margin counts as a negative. */
-static pnb_status fill_pairs(pnb__tensor *t, double on, double off, pnb_error *err)
-{
-    size_t n = t != NULL ? pnb__dim(t, 0) : 0;
-    float *values = t != NULL ? pnb__alloc_array(n * n, sizeof *values) : NULL;
-    if (t == NULL)
-        return PNB_OK;
-    if (values == NULL)
-        return pnb__fail_nomem(err, n * n * sizeof *values);
-    for (size_t i = 0; i < n * n; i++)
-        values[i] = (float)(i % (n + 1) == 0 ? on : off);
-    pnb__write_f32(t, values);
-    pnb__free(values);
-    return PNB_OK;
-}
-
 /* ---- labels ---- */
 
-/* The first of the largest labels of row `row`, as it lies in the square or in its transpose. */
-static size_t match_of(const float *labels, size_t n, size_t row, int way)
+/* The first of the largest labels of a row: the lowest column of the largest mark. */
+static int32_t match_of(const int32_t *columns, const float *weights, size_t n_marks)
 {
-    size_t best = 0, step = way == 0 ? 1 : n;
-    const float *of_row = labels + row * (way == 0 ? n : 1);
-    for (size_t i = 1; i < n; i++)
-        if (of_row[i * step] > of_row[best * step])
-            best = i;
-    return best;
+    size_t best = 0;
+    for (size_t k = 1; k < n_marks; k++)
+        if (weights[k] > weights[best] ||
+            (!(weights[k] < weights[best]) && columns[k] < columns[best]))
+            best = k;
+    return columns[best];
 }
 
-/* What pseudo positives are measured by: z of the match at labels[b][match], as its place in the
- * square laid flat, and the label there. labels NULL: row b matches row b, by 1. */
-static pnb_status fill_matches(const pnb__loss *loss, const float *labels, int way, pnb_error *err)
+/* What pseudo positives of one way are measured by: where the match of each row stands. */
+static pnb_status fill_match(const pnb__loss *loss, const pnb__pair_labels *labels, int way,
+                             pnb_error *err)
 {
-    size_t n = pnb__dim(loss->first[way], 0);
-    int32_t *places = pnb__alloc_array(n, sizeof *places);
-    float *values = pnb__alloc_array(n, sizeof *values);
-    if (places == NULL || values == NULL) {
-        pnb__free(places);
-        pnb__free(values);
-        return pnb__fail_nomem(err, n * (sizeof *places + sizeof *values));
-    }
-    for (size_t b = 0; b < n; b++) {
-        size_t match = labels != NULL ? match_of(labels, n, b, way) : b;
-        places[b] = (int32_t)(b * n + match);
-        values[b] = labels == NULL ? 1 : labels[way == 0 ? b * n + match : match * n + b];
-    }
-    pnb__write_i32(loss->first[way], places);
-    if (loss->value[way] != NULL)
-        pnb__write_f32(loss->value[way], values);
+    pnb__tensor *match = loss->match[way];
+    size_t n = match != NULL ? pnb__dim(match, 0) : 0;
+    size_t n_marks = match != NULL ? pnb__dim(loss->columns[way], 1) : 0;
+    int32_t *places = NULL;
+    if (match == NULL)
+        return PNB_OK;
+    pnb_status status = PNB_ALLOC(places, n, err);
+    for (size_t b = 0; b < n && status == PNB_OK; b++)
+        places[b] = match_of(labels->columns[way] + b * n_marks, labels->weights[way] + b * n_marks,
+                             n_marks);
+    if (status == PNB_OK)
+        pnb__write_i32(match, places);
     pnb__free(places);
-    pnb__free(values);
-    return PNB_OK;
+    return status;
 }
 
-/* Terms read them in different forms: as a square, and as the match of each row of either way. */
-pnb_status pnb__loss_set_labels(const pnb__loss *loss, const float *labels, pnb_error *err)
+pnb_status pnb__loss_set_labels(const pnb__loss *loss, const pnb__pair_labels *labels,
+                                pnb_error *err)
 {
     pnb_status status = PNB_OK;
-    if (loss->matched != NULL)
-        pnb__write_f32(loss->matched, labels);
-    for (int way = 0; way < 2 && status == PNB_OK; way++)
-        if (loss->first[way] != NULL)
-            status = fill_matches(loss, labels, way, err);
+    for (int way = 0; way < 2 && status == PNB_OK; way++) {
+        if (loss->columns[way] == NULL)
+            continue;
+        pnb__write_i32(loss->columns[way], labels->columns[way]);
+        pnb__write_f32(loss->weights[way], labels->weights[way]);
+        status = fill_match(loss, labels, way, err);
+    }
     return status;
 }
 
@@ -334,19 +314,46 @@ static pnb_status fill_targets(pnb__tensor *targets, pnb_error *err)
     return PNB_OK;
 }
 
-/* With labels a pair counts as a match and as none, so that its sign is 1 (soft_contrastive.h). */
+/* Row b matches row b, by 1; with negative_only by nothing. */
+static pnb_status fill_own_labels(const pnb__loss *loss, pnb_error *err)
+{
+    const pnb__tensor *any = loss->columns[0] != NULL ? loss->columns[0] : loss->columns[1];
+    int32_t *columns = NULL;
+    float *weights = NULL;
+    pnb_status status;
+    if (any == NULL)
+        return PNB_OK;
+    size_t n = pnb__dim(any, 0), n_marks = pnb__dim(any, 1);
+    PNB_TRY(PNB_ALLOC(columns, n * n_marks, err));
+    PNB_TRY(PNB_ALLOC(weights, n * n_marks, err));
+    for (size_t i = 0; i < n * n_marks; i++) {
+        columns[i] = (int32_t)(i / n_marks);
+        weights[i] = i % n_marks == 0 && !loss->negative_only ? 1 : 0;
+    }
+    const pnb__pair_labels own = {{columns, columns}, {weights, weights}};
+    status = pnb__loss_set_labels(loss, &own, err);
+done:
+    pnb__free(columns);
+    pnb__free(weights);
+    return status;
+}
+
+/* PVSE's diversity leaves out what every embedding has with itself: 0 on the diagonal of (K,K). */
+static void fill_off(pnb__tensor *off)
+{
+    double values[64] = {0};
+    size_t k = pnb__dim(off, 0);
+    for (size_t i = 0; i < k * k; i++)
+        values[i] = i % (k + 1) != 0;
+    pnb__write_f64(off, values);
+}
+
 pnb_status pnb__loss_start(const pnb__loss *loss, pnb_error *err)
 {
-    pnb_status status;
-    PNB_TRY(fill_pairs(loss->signs, loss->negative_only ? -1 : 1, loss->has_labels ? 1 : -1, err));
-    PNB_TRY(fill_pairs(loss->others, 0, 1, err));
-    PNB_TRY(fill_pairs(loss->matched, 1, 0, err));
-    PNB_TRY(fill_pairs(loss->off, 0, 1, err));
-    for (int way = 0; way < 2; way++)
-        if (loss->first[way] != NULL)
-            PNB_TRY(fill_matches(loss, NULL, way, err));
-    if (loss->targets != NULL)
+    pnb_status status = fill_own_labels(loss, err);
+    if (status == PNB_OK && loss->off != NULL)
+        fill_off(loss->off);
+    if (status == PNB_OK && loss->targets != NULL)
         status = fill_targets(loss->targets, err);
-done:
     return status;
 }

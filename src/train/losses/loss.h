@@ -17,8 +17,15 @@ pnb_status pnb__loss_start(const pnb__loss *loss, pnb_error *err);
  */
 pnb_status pnb__loss_set_step(const pnb__loss *loss, uint64_t seed, int64_t step,
                               const size_t *row_of, pnb_error *err);
-/* Labels (B,B) of a loss built with has_labels, rows images, until the next call; pnb__loss_start
- * has those of whole pictures. Errors  NOMEM */
-pnb_status pnb__loss_set_labels(const pnb__loss *loss, const float *labels, pnb_error *err);
+/* Labels of pairs, rows images and rows texts, (B,K) each: those of a row that are not the base of
+ * all, less it. Each label of the one stands in the other. */
+typedef struct pnb__pair_labels {
+    const int32_t *columns[2];
+    const float *weights[2];
+} pnb__pair_labels;
+/* Of a loss built with has_labels, until the next call; pnb__loss_start has those of whole
+ * pictures. The match of a row is the first of its largest labels. Errors  NOMEM */
+pnb_status pnb__loss_set_labels(const pnb__loss *loss, const pnb__pair_labels *labels,
+                                pnb_error *err);
 
 #endif

@@ -187,27 +187,40 @@ static void read_grads(const leaves *l, const pnb_loss_in *in, pnb_loss_out *out
         read_grad(l->scalar[i], scalars[i], 1);
 }
 
+/* The caller's matrix of labels is what he has in memory anyway: all of a row are marks. */
+static pnb_status write_labels(const pnb__loss *loss, const pnb_loss_in *in, pnb_error *err)
+{
+    size_t n = in->n;
+    int32_t *columns = NULL;
+    float *weights[2] = {NULL, NULL};
+    pnb_status status;
+    PNB_TRY(PNB_ALLOC(columns, n * n, err));
+    for (int way = 0; way < 2; way++)
+        PNB_TRY(PNB_ALLOC(weights[way], n * n, err));
+    for (size_t i = 0; i < n * n; i++) {
+        columns[i] = (int32_t)(i % n);
+        weights[0][i] = (float)in->labels[i];
+        weights[1][i] = (float)in->labels[i % n * n + i / n];
+    }
+    const pnb__pair_labels labels = {{columns, columns}, {weights[0], weights[1]}};
+    status = pnb__loss_set_labels(loss, &labels, err);
+done:
+    pnb__free(columns);
+    pnb__free(weights[0]);
+    pnb__free(weights[1]);
+    return status;
+}
+
 /* What a step draws or says of its pairs, as the caller has it. */
 static pnb_status write_given(const pnb__loss *loss, const pnb_loss_in *in, pnb_error *err)
 {
     const double *noise[PNB__LOSS_N_DRAWN] = {in->image_noise, in->text_noise};
-    size_t n = in->n * in->n;
-    pnb_status status = PNB_OK;
     for (int s = 0; s < PNB__LOSS_N_DRAWN; s++)
         if (loss->noise[s] != NULL)
             pnb__write_f64(loss->noise[s], noise[s]);
     if (loss->drawn != NULL)
         pnb__write_i32(loss->drawn, in->drawn);
-    if (in->labels == NULL)
-        return PNB_OK;
-    float *labels = pnb__alloc_array(n, sizeof *labels);
-    if (labels == NULL)
-        return pnb__fail_nomem(err, n * sizeof *labels);
-    for (size_t i = 0; i < n; i++)
-        labels[i] = (float)in->labels[i];
-    status = pnb__loss_set_labels(loss, labels, err);
-    pnb__free(labels);
-    return status;
+    return in->labels != NULL ? write_labels(loss, in, err) : PNB_OK;
 }
 
 /* In double: a caller's gradient check by central differences needs about half of the digits. */
@@ -236,6 +249,7 @@ pnb_status pnb_loss_compute(const pnb_ctx *ctx, const pnb_loss_opts *opts, const
         .point_bias = l.scalar[POINT_BIAS],
         .negative_only = in->negative_only,
         .has_labels = in->labels != NULL,
+        .n_marks = in->labels != NULL ? in->n : 1,
     };
     pnb_loss_opts settled = *opts; /* there is no step: behind the warm-up */
     settled.triplet_warmup = 0;

@@ -3,10 +3,11 @@
  * Every pairwise loss is built from logits l_ij through one identity: with y = +1 on the diagonal
  * and -1 elsewhere, sum_ij -log s(y_ij l_ij) = sum_ij softplus(l_ij) - sum_i l_ii, so that no B x B
  * label matrix exists, nor one of logits (pnb__pair_softplus); with labels Y_ij of mixed pictures
- * the second sum is that of Y_ij l_ij. Scale and variances are folded into the rows before the
- * matrix product. Terms are safe at any log-variance: they are clipped far outside what a model
- * reaches, and a term over its limit is multiplied by an exact 0 (see `gate`). Following the paper,
- * VIB uses log sigma^2; the released code halves it, and `vib_official` does so too. */
+ * the second sum is that of Y_ij l_ij, Y by a few marks a row (pnb__pair_labelled). Scale and
+ * variances are folded into the rows before the matrix product. Terms are safe at any log-variance:
+ * they are clipped far outside what a model reaches, and a term over its limit is multiplied by an
+ * exact 0 (see `gate`). Following the paper, VIB uses log sigma^2; the released code halves it, and
+ * `vib_official` does so too. */
 #include "train/losses/loss_terms.h"
 
 #include "train/losses/distill.h"
@@ -83,8 +84,8 @@ static pnb__tensor *diagonal(const pairs *p)
     return p->col != NULL ? pnb__add(own, p->col) : own;
 }
 
-/* All l_ij, (B,B): where labels are a matrix too, and for who asks for the logits themselves. What
- * a step computes without labels never comes here. */
+/* All l_ij, (B,B), for who asks for the logits themselves; what a step computes never comes here.
+ */
 static pnb__tensor *all_pairs(const pairs *p)
 {
     pnb__tensor *all = pnb__matmul(p->left, false, p->right, true);
@@ -93,19 +94,17 @@ static pnb__tensor *all_pairs(const pairs *p)
     return p->col != NULL ? pnb__add(all, p->col) : all;
 }
 
-/* (B,B) or (B,1) filled by pnb__loss_start, once for all terms that read it. */
-static pnb__tensor *pair_input(const build *b, size_t columns, pnb__tensor **kept)
+/* Labels of the rows of images (way 0) or of texts, inputs made once for all terms that read them:
+ * row b matches row b until pnb__loss_set_labels says otherwise. */
+static pnb__marks marks_of(const build *b, int way)
 {
-    size_t n = pnb__dim(b->in->image.mean, 0);
-    if (*kept == NULL)
-        *kept = pnb__input(b->g, PNB__REAL, 2, (size_t[]){n, columns});
-    return *kept;
-}
-
-/* Labels Y (B,B): the identity until pnb__loss_set_labels says otherwise. */
-static pnb__tensor *labels_of(const build *b)
-{
-    return pair_input(b, pnb__dim(b->in->image.mean, 0), &b->out->matched);
+    const size_t shape[2] = {pnb__dim(b->in->image.mean, 0), PNB_MAX(b->in->n_marks, (size_t)1)};
+    pnb__loss *out = b->out;
+    if (out->columns[way] == NULL) {
+        out->columns[way] = pnb__input(b->g, PNB__INT32, 2, shape);
+        out->weights[way] = pnb__input(b->g, PNB__REAL, 2, shape);
+    }
+    return (pnb__marks){out->columns[way], out->weights[way], NULL, b->in->label_base};
 }
 
 /* factor * sum_ij -log s(y_ij l_ij), as softplus(-l) = softplus(l) - l. With negative_only every y
@@ -113,9 +112,9 @@ static pnb__tensor *labels_of(const build *b)
 static pnb__tensor *pair_loss(const build *b, pairs p, double factor)
 {
     if (b->in->has_labels) {
-        pnb__tensor *all = all_pairs(&p);
-        pnb__tensor *of_all = sum_all(pnb__apply(PNB__SOFTPLUS, all));
-        return pnb__affine(pnb__sub(of_all, sum_all(pnb__mul(all, labels_of(b)))), factor, 0);
+        const pnb__marks marks = marks_of(b, 0);
+        return pnb__affine(sum_all(pnb__pair_labelled(p.left, p.right, p.row, p.col, &marks)),
+                           factor, 0);
     }
     pnb__tensor *sum = sum_all(pnb__pair_softplus(p.left, p.right, p.row, p.col));
     if (!b->in->negative_only)
@@ -218,16 +217,16 @@ static pnb__tensor *build_clip(build *b)
     return pnb__affine(pnb__add(i2t, t2i), 0.5, 0);
 }
 
-/* Where the match of each row stands, (B) int32 a way, and its label (B,1): what pseudo positives
- * are measured by. */
-static void add_matches(const build *b, pnb__pcmepp_in *in)
+/* Labels of a way with where the match of each row stands: what pseudo positives are measured by.
+ */
+static pnb__marks matched_marks(const build *b, int way)
 {
+    pnb__marks marks = marks_of(b, way);
     size_t n = pnb__dim(b->in->image.mean, 0);
-    for (int way = 0; way < 2; way++) {
-        in->first[way] = b->out->first[way] = pnb__input(b->g, PNB__INT32, 1, &n);
-        if (b->in->has_labels)
-            in->value[way] = pair_input(b, 1, &b->out->value[way]);
-    }
+    if (b->out->match[way] == NULL)
+        b->out->match[way] = pnb__input(b->g, PNB__INT32, 1, &n);
+    marks.match = b->out->match[way];
+    return marks;
 }
 
 /* PCME++'s matching loss once, where its code counts it twice: l = -a csd + b, BCE, mean over B^2;
@@ -242,12 +241,13 @@ static const pnb__pcmepp_out *pcmepp_of(build *b)
                                .texts = {.mean = in->text.mean, .log_var = in->text.log_var},
                                .scale = in->point_scale != NULL ? in->point_scale : in->scale,
                                .shift = in->point_scale != NULL ? in->point_bias : in->bias,
-                               .matched = in->has_labels || has_pseudo ? labels_of(b) : NULL,
                                .negative_only = in->negative_only,
                                .factor = 1,
                                .smoothness = has_pseudo};
-    if (has_pseudo)
-        add_matches(b, &pairs_of);
+    if (in->has_labels)
+        pairs_of.marks = marks_of(b, 0);
+    for (int way = 0; way < 2 && has_pseudo; way++)
+        pairs_of.pseudo[way] = matched_marks(b, way);
     b->pcmepp = pnb__pcmepp_build(&pairs_of);
     return &b->pcmepp;
 }
@@ -344,14 +344,11 @@ static pnb__sampled_side sampled(const build *b, int side)
  * none. A pair of label Y counts Y times as a match and 1 - Y times as none. */
 static pnb__tensor *build_pcme(build *b)
 {
-    size_t n = pnb__dim(b->in->image.mean, 0);
     pnb__sampled_side images = sampled(b, 0), texts = sampled(b, 1);
     pnb__tensor *bias = b->in->bias != NULL ? b->in->bias : pnb__constant(b->g, 0);
-    pnb__tensor *signs = pair_input(b, n, &b->out->signs);
-    if (b->in->has_labels)
-        return pnb__soft_contrastive_labelled(images, texts, b->in->scale, bias, signs,
-                                              labels_of(b));
-    return pnb__soft_contrastive(images, texts, b->in->scale, bias, signs);
+    const pnb__marks marks = marks_of(b, 0);
+    return pnb__soft_contrastive_marked(images, texts, b->in->scale, bias, &marks,
+                                        !b->in->has_labels);
 }
 
 /* PCME Eq. (8), of both sides; the published form has the samples' mean for the mean. */
@@ -393,12 +390,13 @@ static pnb__tensor *split(const pnb__dist *d, pnb__tensor *x)
 
 /* The margins of a batch: their sum as VSE++'s code has it, or the mean of PVSE's, over B rows and
  * columns where the nearest negative of each counts, over B^2 places where all do. */
-static pnb__tensor *margins(const build *b, pnb__tensor *scores, pnb__negatives which)
+static pnb__tensor *margins(const build *b, pnb__negatives which)
 {
-    size_t n = pnb__dim(scores, 0);
-    double places = which == PNB__NEGATIVES_HARDEST ? (double)n : (double)n * (double)n;
-    pnb__tensor *sum =
-        pnb__triplet(scores, pair_input(b, n, &b->out->others), b->opts->triplet_margin, which);
+    const pnb__dist *image = &b->in->image, *text = &b->in->text;
+    double n = (double)pnb__dim(image->mean, 0);
+    double places = which == PNB__NEGATIVES_HARDEST ? n : n * n;
+    pnb__tensor *sum = pnb__triplet(split(image, image->mean), split(text, text->mean),
+                                    b->opts->triplet_margin, which);
     return b->opts->triplet_mean ? pnb__affine(sum, 1 / places, 0) : sum;
 }
 
@@ -406,15 +404,12 @@ static pnb__tensor *margins(const build *b, pnb__tensor *scores, pnb__negatives 
  * negatives is 0, behind it 1, so one graph serves both. */
 static pnb__tensor *build_triplet(build *b)
 {
-    const pnb__loss_in *in = b->in;
-    pnb__tensor *scores =
-        pnb__best_of_pairs(split(&in->image, in->image.mean), split(&in->text, in->text.mean));
     if (!b->opts->triplet_hardest)
-        return margins(b, scores, PNB__NEGATIVES_ALL);
-    pnb__tensor *nearest = margins(b, scores, PNB__NEGATIVES_HARDEST);
+        return margins(b, PNB__NEGATIVES_ALL);
+    pnb__tensor *nearest = margins(b, PNB__NEGATIVES_HARDEST);
     if (b->opts->triplet_warmup == 0)
         return nearest;
-    pnb__tensor *all = margins(b, scores, PNB__NEGATIVES_ALL);
+    pnb__tensor *all = margins(b, PNB__NEGATIVES_ALL);
     b->out->triplet_share = pnb__input(b->g, PNB__REAL, 0, NULL);
     b->out->triplet_warmup = b->opts->triplet_warmup;
     return pnb__add(pnb__mul(nearest, b->out->triplet_share),

@@ -19,6 +19,8 @@ typedef struct pnb__loss_in {
     pnb__tensor *point_scale, *point_bias; /* of siglip and pcmepp; NULL: scale and bias */
     bool negative_only;
     bool has_labels; /* pairs match by labels of 0 to 1; false: row b matches row b alone */
+    size_t n_marks;  /* labels of a row that are not label_base, at most; 0: 1 */
+    double label_base;
 } pnb__loss_in;
 
 /* What must be drawn for a step: N(0,1), (B,J,D) of images and of texts. */
@@ -29,16 +31,15 @@ typedef struct pnb__loss {
     pnb__tensor *total;                    /* kept */
     pnb__tensor *targets;                  /* row numbers, an input; NULL without clip */
     pnb__tensor *noise[PNB__LOSS_N_DRAWN]; /* inputs; NULL without a term over samples */
-    bool negative_only, has_labels;
+    bool negative_only;
     int64_t triplet_warmup;
-    pnb__tensor *triplet_share;  /* () input: of the nearest negatives; NULL: no warm-up */
-    pnb__tensor *signs, *others; /* (B,B) inputs: 1 of pairs and -1 (1 everywhere with labels), 0 of
-                                  * pairs and 1 */
-    pnb__tensor *matched;        /* (B,B) input: labels; NULL without a term that reads it */
-    pnb__tensor *first[2], *value[2]; /* (B), (B,1) inputs: the match of a row, its label */
-    pnb__tensor *drawn;               /* (PNB_UNIFORMITY_DRAWN) input: rows of samples */
-    size_t n_samples;                 /* J of those */
-    pnb__tensor *off;                 /* (K,K) input: 0 on the diagonal and 1 */
+    pnb__tensor *triplet_share; /* () input: of the nearest negatives; NULL: no warm-up */
+    /* inputs, rows images and rows texts: (B,K) where a row's labels stand and by how much they
+     * exceed the base, (B) where its match stands; NULL without a term that reads them */
+    pnb__tensor *columns[2], *weights[2], *match[2];
+    pnb__tensor *drawn; /* (PNB_UNIFORMITY_DRAWN) input: rows of samples */
+    size_t n_samples;   /* J of those */
+    pnb__tensor *off;   /* (K,K) input: 0 on the diagonal and 1 */
 } pnb__loss;
 
 /* What every term is built from: the graph, its inputs clipped, where it puts results. */

@@ -84,21 +84,46 @@ static pnb__tensor *own_part(const pnb__pcmepp_in *in, const pnb__side_rows *sid
                                           : pnb__add(norm, pnb__sum(spread(side->log_var, 1), 1));
 }
 
-/* The same mean with the identity for labels: mean log(1 + e^z) - (1/B^2) sum_b z_bb. No matrix:
+/* Logits of all pairs for the ops over strips, rows images or, turned, texts. No matrix:
  * z_ij = 2 s p_i . q_j + (b - s n_i) - s n_j with points p, q and n = |p|^2 (csd: + tr V) */
+typedef struct logit_parts {
+    pnb__tensor *left, *right, *row, *col;
+    double places;
+} logit_parts;
+
+static logit_parts parts_of(const pnb__pcmepp_in *in, bool is_turned)
+{
+    const pnb__side_rows *rows = is_turned ? &in->texts : &in->images;
+    const pnb__side_rows *cols = is_turned ? &in->images : &in->texts;
+    pnb__tensor *p = points_of(in, rows), *q = points_of(in, cols);
+    return (logit_parts){
+        .left = pnb__mul(p, pnb__affine(in->scale, 2, 0)),
+        .right = q,
+        .row = logits_of(in, own_part(in, rows, p)),
+        .col = pnb__affine(pnb__mul(own_part(in, cols, q), in->scale), -1, 0),
+        .places = (double)pnb__dim(p, 0) * (double)pnb__dim(q, 0),
+    };
+}
+
+/* The same mean with the identity for labels: mean log(1 + e^z) - (1/B^2) sum_b z_bb. */
 static pnb__tensor *match_own(const pnb__pcmepp_in *in)
 {
-    pnb__tensor *p = points_of(in, &in->images), *q = points_of(in, &in->texts);
-    double places = (double)pnb__dim(p, 0) * (double)pnb__dim(q, 0);
-    pnb__tensor *row = logits_of(in, own_part(in, &in->images, p));
-    pnb__tensor *col = pnb__affine(pnb__mul(own_part(in, &in->texts, q), in->scale), -1, 0);
-    pnb__tensor *left = pnb__mul(p, pnb__affine(in->scale, 2, 0));
+    const logit_parts z = parts_of(in, false);
     pnb__tensor *all =
-        pnb__affine(pnb__sum(pnb__pair_softplus(left, q, row, col), PNB__ALL_AXES), 1 / places, 0);
+        pnb__affine(pnb__sum(pnb__pair_softplus(z.left, z.right, z.row, z.col), PNB__ALL_AXES),
+                    1 / z.places, 0);
     if (in->negative_only)
         return all;
     pnb__tensor *own = pnb__sum(own_logits(in), PNB__ALL_AXES);
-    return pnb__sub(all, pnb__affine(own, 1 / places, 0));
+    return pnb__sub(all, pnb__affine(own, 1 / z.places, 0));
+}
+
+/* The same mean with labels by marks. */
+static pnb__tensor *match_marked(const pnb__pcmepp_in *in, const pnb__marks *marks, bool is_turned)
+{
+    const logit_parts z = parts_of(in, is_turned);
+    pnb__tensor *rows = pnb__pair_labelled(z.left, z.right, z.row, z.col, marks);
+    return pnb__affine(pnb__sum(rows, PNB__ALL_AXES), 1 / z.places, 0);
 }
 
 static double is_not_below(double bar, double x)
@@ -152,18 +177,28 @@ static pnb__tensor *information(pnb__side_rows side)
     return pnb__affine(mean, 0.5, -0.5);
 }
 
+/* BCE of the matching labels. */
+static pnb__tensor *match_of(const pnb__pcmepp_in *in, pnb__tensor *logits)
+{
+    if (in->matched != NULL)
+        return cross_entropy(logits, in->matched);
+    return in->marks.columns != NULL ? match_marked(in, &in->marks, false) : match_own(in);
+}
+
 pnb__pcmepp_out pnb__pcmepp_build(const pnb__pcmepp_in *in)
 {
     pnb__pcmepp_out out = {0};
     pnb__tensor *logits = in->matched == NULL ? NULL : logits_of(in, distances(in));
-    out.match = in->matched == NULL ? match_own(in) : cross_entropy(logits, in->matched);
+    out.match = match_of(in, logits);
     out.loss = pnb__affine(out.match, in->factor, 0);
     if (in->vib_beta != 0) {
         out.vib = pnb__add(information(in->images), information(in->texts));
         out.loss = pnb__add(out.loss, pnb__affine(out.vib, in->vib_beta, 0));
     }
     if (in->smoothness != 0) {
-        out.smooth = smoothed(in, logits, &out);
+        out.smooth = in->matched != NULL ? smoothed(in, logits, &out)
+                                         : pnb__add(match_marked(in, &in->pseudo[0], false),
+                                                    match_marked(in, &in->pseudo[1], true));
         out.loss = pnb__add(out.loss, pnb__affine(out.smooth, in->smoothness, 0));
     }
     return out;

@@ -30,16 +30,19 @@ typedef enum pnb__pcmepp_distance {
 } pnb__pcmepp_distance;
 
 typedef struct pnb__pcmepp_in {
-    pnb__side_rows images, texts;  /* mean, log_var (B,D) */
-    pnb__tensor *scale, *shift;    /* (): logits = -scale * distance + shift; shift NULL: 0 */
-    pnb__tensor *matched;          /* (B,B) labels in [0,1], rows images: those of mixed samples lie
-                                    * between; NULL: row b matches row b and no other */
-    bool negative_only;            /* with matched NULL: not even that one */
-    double factor;                 /* of the matching loss: PNB_PCMEPP_FACTOR published */
-    pnb__tensor *first[2];         /* int32 (B): where the first match of image b stands in the
-                                    * rows, and of text b in the columns, laid out one after the
-                                    * other: b * B + column in both (the second of the transpose) */
-    pnb__tensor *value[2];         /* (B,1): the label of that match; NULL: 1 */
+    pnb__side_rows images, texts; /* mean, log_var (B,D) */
+    pnb__tensor *scale, *shift;   /* (): logits = -scale * distance + shift; shift NULL: 0 */
+    pnb__tensor *matched;         /* (B,B) labels in [0,1], rows images: those of mixed samples lie
+                                   * between; NULL: row b matches row b and no other */
+    bool negative_only;           /* with neither labels: not even that one */
+    pnb__marks marks;      /* labels in place of `matched`; columns NULL: none. Nothing of size
+                            * B^2 is held then */
+    pnb__marks pseudo[2];  /* of pseudo positives without `matched`: rows images, rows texts */
+    double factor;         /* of the matching loss: PNB_PCMEPP_FACTOR published */
+    pnb__tensor *first[2]; /* int32 (B): where the first match of image b stands in the
+                            * rows, and of text b in the columns, laid out one after the
+                            * other: b * B + column in both (the second of the transpose) */
+    pnb__tensor *value[2]; /* (B,1): the label of that match; NULL: 1 */
     pnb__pcmepp_distance distance; /* csd */
     double vib_beta, smoothness;   /* weights: 1e-4 and 0.1 published; 0 leaves a term out */
 } pnb__pcmepp_in;
@@ -55,9 +58,9 @@ typedef struct pnb__pcmepp_out {
 
 /* Matching loss of PCME++: every pair that scores at least as high as its row's first true match is
  * a pseudo positive and takes that match's label, 1 but in rows of mixed pictures; its BCE weighs
- * `smoothness`. Labels carry no gradient; pseudo positives need `matched`. The match of a row is
- * the first of its largest labels.
- * Source  PCME++ sections 3.2 to 3.4; the factor 2 and the mean over B^2 are its code's */
+ * `smoothness`. Labels carry no gradient; pseudo positives need `matched` or `pseudo`. The match of
+ * a row is the first of its largest labels. Source  PCME++ sections 3.2 to 3.4; the factor 2 and
+ * the mean over B^2 are its code's */
 pnb__pcmepp_out pnb__pcmepp_build(const pnb__pcmepp_in *in);
 
 #endif

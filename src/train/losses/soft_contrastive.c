@@ -39,18 +39,18 @@ pnb__tensor *pnb__soft_contrastive(pnb__sampled_side images, pnb__sampled_side t
     return pnb__affine(pnb__sum(each, PNB__ALL_AXES), 2, 0);
 }
 
-/* Match and no match of every pair, each by its share. 1 - P loses digits where P is near 1, so the
- * second is computed for itself. */
-pnb__tensor *pnb__soft_contrastive_labelled(pnb__sampled_side images, pnb__sampled_side texts,
-                                            pnb__tensor *scale, pnb__tensor *shift,
-                                            pnb__tensor *ones, pnb__tensor *labels)
+/* 1 - P loses digits where P is near 1, so the second share is computed for itself. */
+pnb__tensor *pnb__soft_contrastive_marked(pnb__sampled_side images, pnb__sampled_side texts,
+                                          pnb__tensor *scale, pnb__tensor *shift,
+                                          const pnb__marks *marks, bool is_hard)
 {
-    pnb__tensor *x = pnb__draw_samples(images), *y = pnb__draw_samples(texts);
-    pnb__tensor *match = pnb__soft_contrastive_pairs(x, y, scale, shift, ones);
-    pnb__tensor *none = pnb__soft_contrastive_pairs(x, y, scale, shift, pnb__affine(ones, -1, 0));
-    pnb__tensor *sum =
-        pnb__add(pnb__mul(match, labels), pnb__mul(none, pnb__affine(labels, -1, 1)));
-    return pnb__affine(pnb__sum(sum, PNB__ALL_AXES), 2, 0);
+    const pnb__match_in in = {.x = pnb__draw_samples(images),
+                              .y = pnb__draw_samples(texts),
+                              .scale = scale,
+                              .shift = shift,
+                              .factor = PNB_MATCH_FACTOR};
+    pnb__tensor *rows = pnb__match_sums(&in, marks, is_hard);
+    return pnb__affine(pnb__sum(rows, PNB__ALL_AXES), 2, 0);
 }
 
 /* 1/2 sum (m^2 + e^l - l - 1), m of any shape whose last two dims are those of l */

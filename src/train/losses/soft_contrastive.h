@@ -29,13 +29,14 @@ pnb__tensor *pnb__soft_contrastive_pairs(pnb__tensor *x, pnb__tensor *y, pnb__te
 pnb__tensor *pnb__soft_contrastive(pnb__sampled_side images, pnb__sampled_side texts,
                                    pnb__tensor *scale, pnb__tensor *shift, pnb__tensor *signs);
 
-/* The same where pair ij is a match by `labels` y_ij of 0 to 1, as a mixed picture is of two texts:
+/* The same where pair ij is a match by a label y_ij of 0 to 1, as a mixed picture is of two texts:
  *   2 sum_ij y_ij nll_ij(m = 1) + (1 - y_ij) nll_ij(m = -1)
- * `ones` (B1,B2) is 1 everywhere. All pairs of samples are compared twice.
- * Source  PCME++ section 3.4 for its own loss; that PCME's takes labels so is ours */
-pnb__tensor *pnb__soft_contrastive_labelled(pnb__sampled_side images, pnb__sampled_side texts,
-                                            pnb__tensor *scale, pnb__tensor *shift,
-                                            pnb__tensor *ones, pnb__tensor *labels);
+ * Labels by `marks`; nothing of size B^2 is held. `is_hard`: they are 1 and 0 alone; else all pairs
+ * of samples are compared twice. Source  PCME++ section 3.4 for its own loss; that PCME's takes
+ * labels so is ours */
+pnb__tensor *pnb__soft_contrastive_marked(pnb__sampled_side images, pnb__sampled_side texts,
+                                          pnb__tensor *scale, pnb__tensor *shift,
+                                          const pnb__marks *marks, bool is_hard);
 
 /* -1/2 sum_{B,D} (1 + l - m^2 - e^l), l = log_var: the divergence from N(0, I), () in nats.
  * Source  PCME Eq. (8) */

@@ -15,20 +15,16 @@ typedef enum pnb__negatives {
         PNB__N_NEGATIVES
 } pnb__negatives;
 
-/* sum_i sum_t [margin + s_it - s_ii]+ + [margin + s_ti - s_ii]+ over negatives, (); of each row and
- * each column all of them, or the one that is most. Pairs whose `others` is 0 are no negatives: the
- * diagonal always, and captions of the same picture where the caller knows them. Equal negatives:
- * the first takes the gradient. Shape   scores (B,B), rows images; others (B,B) of 1 and 0 Range
- * margin > 0, 0.2 published Source  VSE++ Eq. (4) to (6) (Faghri et al. 2018); VSE0 is its "sum of
- * hinges" */
-pnb__tensor *pnb__triplet(pnb__tensor *scores, pnb__tensor *others, double margin,
+/* sum_i sum_t [margin + s_it - s_ii]+ + [margin + s_ti - s_ii]+ over t != i, (); of each row and
+ * each column all negatives, or the one that is most; of equal ones the first takes the gradient.
+ * s_ij is the best of the K x K products of the embeddings of an image and a text, cosines of unit
+ * rows: the multiple instance similarity of PVSE, K = 1 the product itself. Nothing of size B^2 is
+ * held.
+ * Shape   images (B,K,D), texts (B,K,D)      Range  margin > 0, 0.2 published
+ * Source  VSE++ Eq. (4) to (6) (Faghri et al. 2018), VSE0 is its "sum of hinges"; PVSE Eq. (3)
+ * (Song and Soleymani 2019) */
+pnb__tensor *pnb__triplet(pnb__tensor *images, pnb__tensor *texts, double margin,
                           pnb__negatives which);
-
-/* Best of the K x K pairs of embeddings of an image and a text, as cosines (B1,B2): the multiple
- * instance similarity of PVSE. K = 1 is the product itself.
- * Shape   x (B1,K,D), y (B2,K,D), unit rows
- * Source  PVSE Eq. (3) (Song and Soleymani 2019) */
-pnb__tensor *pnb__best_of_pairs(pnb__tensor *x, pnb__tensor *y);
 
 /* Mean over rows of || A A^T - I ||_F / K^2, A (K,D) the rows made unit vectors, (): the K
  * residuals of a row must differ. `off` (K,K) is 1 but on the diagonal. Shape   residuals (B,K,D),

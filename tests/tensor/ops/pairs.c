@@ -179,6 +179,126 @@ static void test_several_strips(void **state)
     check_strips(PNB__F32, true);
 }
 
+/* ---- labels and margins: 2,100 rows against as many are two strips ---- */
+
+enum { ROWS = 2100, WIDE = 3 };
+
+typedef enum striped { LABELLED, PSEUDO, MARGINS, HARDEST } striped;
+
+/* What plain loops in doubles find: value and d/dx of sum_i w_i y_i. */
+static double plain_value(striped op, const double *x, const double *y, double *d_x)
+{
+    double total = 0;
+    double *s = calloc(ROWS, sizeof *s);
+    for (size_t i = 0; i < ROWS; i++) {
+        double w = weight_of(i), sum = 0, slope_own = 0;
+        size_t most = ROWS;
+        for (size_t j = 0; j < ROWS; j++)
+            s[j] = logit(x + i * WIDE, y + j * WIDE, WIDE, 0);
+        for (size_t j = 0; j < ROWS; j++) {
+            double slope = 0, label = j == i ? 0.75 : j == (i + 5) % ROWS ? 0.25 : 0.01;
+            if (op == PSEUDO && s[j] >= s[i])
+                label = 0.75;
+            if (op == LABELLED || op == PSEUDO) {
+                sum += softplus(s[j]) - label * s[j];
+                slope = 1 / (1 + exp(-s[j])) - label;
+            } else if (j != i && 0.2 + s[j] - s[i] > 0) {
+                if (op == MARGINS) {
+                    sum += 0.2 + s[j] - s[i];
+                    slope = 1;
+                    slope_own--;
+                } else if (most == ROWS || s[j] > s[most]) {
+                    most = j;
+                }
+            }
+            for (size_t d = 0; d < WIDE; d++)
+                d_x[i * WIDE + d] += w * slope * y[j * WIDE + d];
+        }
+        if (op == HARDEST && most < ROWS) {
+            sum = 0.2 + s[most] - s[i];
+            slope_own = -1;
+            for (size_t d = 0; d < WIDE; d++)
+                d_x[i * WIDE + d] += w * y[most * WIDE + d];
+        }
+        for (size_t d = 0; d < WIDE; d++)
+            d_x[i * WIDE + d] += w * slope_own * y[i * WIDE + d];
+        total += w * sum;
+    }
+    free(s);
+    return total;
+}
+
+static pnb__tensor *build_striped(striped op, pnb__tensor *x, pnb__tensor *y, pnb__marks *marks)
+{
+    const size_t single[3] = {ROWS, 1, WIDE};
+    marks->base = 0.01;
+    if (op == MARGINS || op == HARDEST)
+        return pnb__pair_margins(pnb__reshape(x, 3, single), pnb__reshape(y, 3, single), 0.2,
+                                 op == HARDEST);
+    marks->columns = pnb__input(g, PNB__INT32, SHAPE(ROWS, 2));
+    marks->weights = pnb__input(g, PNB__REAL, SHAPE(ROWS, 2));
+    if (op == PSEUDO)
+        marks->match = pnb__input(g, PNB__INT32, SHAPE(ROWS));
+    return pnb__pair_labelled(x, y, NULL, NULL, marks);
+}
+
+static void write_marks(const pnb__marks *marks)
+{
+    static int32_t columns[2 * ROWS], match[ROWS];
+    static double weights[2 * ROWS];
+    for (size_t i = 0; i < ROWS; i++) {
+        columns[2 * i] = match[i] = (int32_t)i;
+        columns[2 * i + 1] = (int32_t)((i + 5) % ROWS);
+        weights[2 * i] = 0.74;
+        weights[2 * i + 1] = 0.24;
+    }
+    if (marks->columns != NULL) {
+        pnb__write_i32(marks->columns, columns);
+        pnb__write_f64(marks->weights, weights);
+    }
+    if (marks->match != NULL)
+        pnb__write_i32(marks->match, match);
+}
+
+static void check_striped(striped op)
+{
+    double *x = calloc(2 * (size_t)ROWS * WIDE, sizeof *x), *y = x + (size_t)ROWS * WIDE;
+    double *d_x = calloc((size_t)ROWS * WIDE, sizeof *d_x), weights[ROWS];
+    pnb__marks marks = {0};
+    for (size_t i = 0; i < (size_t)ROWS * WIDE; i++) {
+        x[i] = sin(0.7 * (double)i);
+        y[i] = cos(0.9 * (double)i);
+    }
+    double want = plain_value(op, x, y, d_x);
+    begin_graph(PNB__F64, true);
+    pnb__tensor *tx = pnb__input_with_grad(g, SHAPE(ROWS, WIDE));
+    pnb__tensor *ty = pnb__input_with_grad(g, SHAPE(ROWS, WIDE));
+    pnb__tensor *w = pnb__input(g, PNB__REAL, SHAPE(ROWS));
+    pnb__keep_grad(tx);
+    pnb__tensor *loss = pnb__sum(pnb__mul(build_striped(op, tx, ty, &marks), w), PNB__ALL_AXES);
+    pnb__keep(loss);
+    assert_int_equal(pnb__graph_plan(g, loss, NULL), PNB_OK);
+    for (size_t i = 0; i < ROWS; i++)
+        weights[i] = weight_of(i);
+    pnb__write_f64(w, weights);
+    pnb__write_f64(tx, x);
+    pnb__write_f64(ty, y);
+    write_marks(&marks);
+    assert_int_equal(pnb__graph_run(g, NULL), PNB_OK);
+    assert_true(fabs(pnb__read_scalar(loss) - want) <= 1e-9 * fabs(want));
+    expect_close(tx, d_x);
+    end_graph();
+    free(x);
+    free(d_x);
+}
+
+static void test_labels_and_margins(void **state)
+{
+    (void)state;
+    for (int op = LABELLED; op <= HARDEST; op++)
+        check_striped((striped)op);
+}
+
 /* One tensor on both sides has the sum of both gradients. */
 static void test_one_tensor_on_both_sides(void **state)
 {
@@ -214,6 +334,7 @@ int main(void)
         cmocka_unit_test(test_softplus),
         cmocka_unit_test(test_cross_entropy),
         cmocka_unit_test(test_several_strips),
+        cmocka_unit_test(test_labels_and_margins),
         cmocka_unit_test(test_one_tensor_on_both_sides),
     };
     return cmocka_run_group_tests(tests, open_ctx, close_ctx);

@@ -146,7 +146,18 @@ static void test_shares(void **state)
     }
 }
 
-/* Rows of pictures; pairs may stand elsewhere in a step of several micro-batches. */
+/* Label of row r for column c: what its marks have there. */
+static float label_at(const pnb__mix_marks *m, int way, size_t r, size_t c)
+{
+    float label = 0;
+    for (size_t k = 0; k < PNB__MIX_N_MARKS; k++)
+        if (m->columns[way][r * PNB__MIX_N_MARKS + k] == (int32_t)c)
+            label += m->weights[way][r * PNB__MIX_N_MARKS + k];
+    return label;
+}
+
+/* Rows of pictures; pairs may stand elsewhere in a step of several micro-batches. Rows of texts
+ * have the same labels. Of all pictures mixed too, where each text is another one's. */
 static void test_labels(void **state)
 {
     (void)state;
@@ -154,16 +165,19 @@ static void test_labels(void **state)
     uint32_t order[B];
     pnb__mixed each[B];
     size_t row_of[ALL];
-    float labels[ALL * ALL];
+    int32_t columns[2][ALL * PNB__MIX_N_MARKS];
+    float weights[2][ALL * PNB__MIX_N_MARKS];
+    pnb__mix_marks marks = {{columns[0], columns[1]}, {weights[0], weights[1]}};
     pnb__mix mix = {.order = order, .each = each};
-    const pnb__mixer m = mixer(0);
-    pnb__mix_draw(&m, 3, B, size, &mix);
     for (size_t p = 0; p < ALL; p++)
         row_of[p] = ALL - 1 - p;
-    for (int moved = 0; moved < 2; moved++) {
-        for (int i = 0; i < ALL * ALL; i++)
-            labels[i] = i % (ALL + 1) == 0;
-        pnb__mix_label(&mix, B, moved ? row_of : NULL, ALL, labels);
+    for (int v = 0; v < 4; v++) {
+        bool moved = v % 2 == 1;
+        pnb__mixer m = mixer(0);
+        m.share = v < 2 ? m.share : 1;
+        pnb__mix_draw(&m, 3, B, size, &mix);
+        pnb__mix_label_own(ALL, &marks);
+        pnb__mix_label(&mix, B, moved ? row_of : NULL, &marks);
         for (size_t r = 0; r < ALL; r++)
             for (size_t c = 0; c < ALL; c++) {
                 size_t pair = moved ? ALL - 1 - r : r, text = moved ? ALL - 1 - c : c;
@@ -173,21 +187,26 @@ static void test_labels(void **state)
                         want = r == c                           ? (float)each[i].own_share
                                : text == B + order[(i + 1) % B] ? (float)(1 - each[i].own_share)
                                                                 : 0;
-                assert_true(fabsf(labels[r * ALL + c] - want) < 1e-6F);
+                assert_true(fabsf(label_at(&marks, 0, r, c) - want) < 1e-6F);
+                assert_true(fabsf(label_at(&marks, 1, c, r) - want) < 1e-6F);
             }
     }
 }
 
+/* 0.1 is the label of all, which marks exceed. */
 static void test_smoothing(void **state)
 {
     (void)state;
-    float labels[4] = {1, 0, 0.25F, 0.5F};
-    const float want[4] = {0.9F, 0.1F, 0.3F, 0.5F};
-    pnb__mix_smooth(0, 2, labels);
-    assert_true(labels[0] == 1 && labels[1] == 0);
-    pnb__mix_smooth(0.1, 2, labels);
+    int32_t columns[4] = {0, 0, 1, 0};
+    float weights[2][4] = {{1, 0, 0.5F, 0.25F}, {1, 0, 0.5F, 0.25F}};
+    pnb__mix_marks marks = {{columns, columns}, {weights[0], weights[1]}};
+    const float want[4] = {0.9F, 0.1F, 0.5F, 0.3F};
+    pnb__mix_smooth(0, 2, &marks);
+    assert_true(weights[0][0] == 1 && weights[1][1] == 0);
+    pnb__mix_smooth(0.1, 2, &marks);
     for (int i = 0; i < 4; i++)
-        assert_true(fabsf(labels[i] - want[i]) < 1e-7F);
+        for (int way = 0; way < 2; way++)
+            assert_true(fabsf(weights[way][i] + 0.1F - want[i]) < 1e-7F);
 }
 
 int main(void)

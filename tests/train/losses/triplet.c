@@ -1,5 +1,5 @@
 /* Triplet losses against their definitions in doubles and by differences: all negatives, the
- * hardest, masked ones, ties, one pair; best of K x K; diversity and discrepancy of PVSE. */
+ * hardest, ties, one pair; best of K x K; diversity and discrepancy of PVSE. */
 #include "train/losses/triplet.h"
 
 #include "tests/adapt/loss_case.h"
@@ -8,18 +8,21 @@ enum { B = 4, K = 3, D = 5 };
 #define MARGIN 0.2
 
 static pnb__negatives which;
-static double others[B * B];
-static pnb__tensor *mask;
+static pnb__tensor *unit;
 
+/* Scores as products of their rows with those of the identity. */
 static pnb__tensor *build_triplet(pnb__graph *g, pnb__tensor *const *leaf)
 {
-    mask = pnb__input(g, PNB__REAL, 2, (size_t[]){B, B});
-    return pnb__triplet(leaf[0], mask, MARGIN, which);
+    unit = pnb__input(g, PNB__REAL, 3, (size_t[]){B, 1, B});
+    return pnb__triplet(pnb__reshape(leaf[0], 3, (size_t[]){B, 1, B}), unit, MARGIN, which);
 }
 
-static void fill_mask(void)
+static void fill_unit(void)
 {
-    pnb__write_f64(mask, others);
+    double eye[B * B];
+    for (size_t i = 0; i < B * B; i++)
+        eye[i] = i % (B + 1) == 0;
+    pnb__write_f64(unit, eye);
 }
 
 /* One direction: rows when `turn` is false. */
@@ -30,7 +33,7 @@ static double one_way(const double *s, bool turn)
         double most = 0, all = 0;
         for (size_t t = 0; t < B; t++) {
             size_t at = turn ? t * B + i : i * B + t;
-            double hinge = others[at] * fmax(0, MARGIN + s[at] - s[i * B + i]);
+            double hinge = t == i ? 0 : fmax(0, MARGIN + s[at] - s[i * B + i]);
             most = fmax(most, hinge);
             all += hinge;
         }
@@ -44,14 +47,6 @@ static double value_triplet(const double *s)
     return one_way(s, false) + one_way(s, true);
 }
 
-static void set_others(bool captions_of_one)
-{
-    for (size_t i = 0; i < B * B; i++)
-        others[i] = i / B != i % B;
-    if (captions_of_one) /* rows 1 and 2 are one picture's */
-        others[1 * B + 2] = others[2 * B + 1] = 0;
-}
-
 static void triplets(void **state)
 {
     (void)state;
@@ -60,13 +55,12 @@ static void triplets(void **state)
                          .shape = {{B, B}},
                          .build = build_triplet,
                          .value = value_triplet,
-                         .fill = fill_mask,
+                         .fill = fill_unit,
                          .step = 1e-6,
                          .tolerance = 1e-7};
     for (int v = 0; v < 2 * PNB__N_NEGATIVES; v++) {
         double x[B * B];
         which = (pnb__negatives)(v % PNB__N_NEGATIVES);
-        set_others(v >= PNB__N_NEGATIVES);
         draw(x, B * B, 0.3, 0.3, (uint64_t)v);
         require_loss(&c, x);
     }
@@ -79,7 +73,7 @@ static pnb__tensor *build_best(pnb__graph *g, pnb__tensor *const *leaf)
     (void)g;
     pnb__tensor *x = pnb__reshape(leaf[0], 3, (size_t[]){B, K, D});
     pnb__tensor *y = pnb__reshape(leaf[1], 3, (size_t[]){B, K, D});
-    return pnb__sum(pnb__apply(PNB__SQUARE, pnb__best_of_pairs(x, y)), PNB__ALL_AXES);
+    return pnb__triplet(x, y, MARGIN, which);
 }
 
 static double product(const double *x, const double *y)
@@ -93,15 +87,15 @@ static double product(const double *x, const double *y)
 static double value_best(const double *x)
 {
     const double *y = x + B * K * D;
-    double sum = 0;
+    double s[B * B];
     for (size_t i = 0; i < B; i++)
         for (size_t t = 0; t < B; t++) {
             double best = -INFINITY;
             for (size_t k = 0; k < K * K; k++)
                 best = fmax(best, product(x + (i * K + k / K) * D, y + (t * K + k % K) * D));
-            sum += best * best;
+            s[i * B + t] = best;
         }
-    return sum;
+    return value_triplet(s);
 }
 
 static void best_of_pairs(void **state)
@@ -116,7 +110,10 @@ static void best_of_pairs(void **state)
                          .tolerance = 1e-6};
     double x[2 * B * K * D];
     draw(x, PNB_COUNT(x), 0, 0.5, 7);
-    require_loss(&c, x);
+    for (int v = 0; v < PNB__N_NEGATIVES; v++) {
+        which = (pnb__negatives)v;
+        require_loss(&c, x);
+    }
 }
 
 static pnb__tensor *off;
@@ -222,18 +219,19 @@ static void ties_and_one(void **state)
         pnb_ctx *ctx = make_ctx();
         pnb__graph *g = NULL;
         pnb_error err = PNB_ERROR_INIT;
-        double s[9] = {0.5, 0.5, 0.5, 0, 0.5, 0, 0, 0, 0.5}, away[9], grad[9];
+        double s[9] = {0.5, 0.5, 0.5, 0, 0.5, 0, 0, 0, 0.5}, eye[9], grad[9];
         for (size_t i = 0; i < n * n; i++)
-            away[i] = i / n != i % n;
+            eye[i] = i / n == i % n;
         assert_ok(pnb__graph_create(&g, ctx, PNB__F64, true, &err), &err);
         pnb__tensor *x = pnb__input_with_grad(g, 2, (size_t[]){n, n});
-        pnb__tensor *o = pnb__input(g, PNB__REAL, 2, (size_t[]){n, n});
-        pnb__tensor *loss = pnb__triplet(x, o, MARGIN, PNB__NEGATIVES_HARDEST);
+        pnb__tensor *o = pnb__input(g, PNB__REAL, 3, (size_t[]){n, 1, n});
+        pnb__tensor *rows = pnb__reshape(x, 3, (size_t[]){n, 1, n});
+        pnb__tensor *loss = pnb__triplet(rows, o, MARGIN, PNB__NEGATIVES_HARDEST);
         pnb__keep_grad(x);
         pnb__keep(loss);
         assert_ok(pnb__graph_plan(g, loss, &err), &err);
         pnb__write_f64(x, s);
-        pnb__write_f64(o, away);
+        pnb__write_f64(o, eye);
         assert_ok(pnb__graph_run(g, &err), &err);
         assert_true(pnb__read_grad_f64(x, grad));
         /* row 0: both negatives are 0.2 over; columns 1 and 2: their first rows too */
