@@ -182,7 +182,7 @@ typedef struct pnb_loss_out {
  * the way to use a loss without a model. Of the gradients d_mean, d_log_var and d_residual are set
  * before the call, to arrays of the caller's or NULL; the rest of `out` is written.
  * Shape   image, text (B,D); masked sides (M,D), M = n_masked
- * Memory  O(B D + B^2) f64
+ * Memory  O(B D) f64, and three times the labels where they are given
  * Errors  ARG (n or dim is 0, means missing, a weight negative, all weights 0, a limit below 1, c
  *         not above 0, one point scalar of two, a term that needs a log-variance without one, draws
  *         missing, a teacher missing, negatives beside pcme, pcmepp, triplet or labels,

@@ -52,8 +52,18 @@ want 0 "${train[@]}" "${teacher[@]}" --name again --override "$narrow" --epochs 
 check "resumed: the same bits" cmp l/kept/checkpoints/epoch_2/model.safetensors l/again/checkpoints/epoch_2/model.safetensors
 
 source "$(dirname "$0")/common/ranks.sh"
-want_ranks 1 2 "${train[@]}" "${teacher[@]}" --name no --override "$narrow" --max-steps 1 -q
-says "distillation runs in one process"
+ranked=("${train[@]}" "${teacher[@]}" --override "$narrow" --max-steps 3 --batch-size 4 --global-batch 12
+    --threads 1 -q)
+want 0 "${ranked[@]}" --name ranks1
+for n in 2 3; do
+    want_ranks 0 $n "${ranked[@]}" --name ranks$n
+    check "$n processes learn as one" cmp l/ranks{1,$n}/checkpoints/latest/model.safetensors
+done
+check "each pair has its teacher's row" python3 - <<'PY'
+from first import lines
+a, b = (lines(n)[-1]["distill"] for n in ("ranks1", "ranks3"))
+assert abs(a - b) <= 1e-6 * a, (a, b)
+PY
 
 # refused by name
 want 1 "${train[@]}" "${teacher[@]}" --name no --override "$narrow" --distill-loss kl --max-steps 1

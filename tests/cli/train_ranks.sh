@@ -26,6 +26,14 @@ done
 want_ranks 0 2 "${common[@]}" "${few[@]}" --name local --local-loss --rank-timeout 100
 check "--local-loss is accepted" near_runs logs/one logs/local 1e-6 1e-5
 
+# distributions in bfloat16 are exchanged as they are kept
+want 0 "${common[@]}" "${few[@]}" --name half1 --grad-cache-precision bf16
+for n in 2 3; do
+    want_ranks 0 $n "${common[@]}" "${few[@]}" --name half$n --grad-cache-precision bf16
+    check "bf16 by $n ranks" cmp -s logs/half{1,$n}/checkpoints/latest/model.safetensors
+done
+check "and are rounded" bash -c '! cmp -s logs/{one,half1}/checkpoints/latest/model.safetensors'
+
 # validation is shared out, and its figures are those of one
 val() { grep '"eval"' "logs/$1/results.jsonl" | sed 's/"[a-z_]*seconds[a-z_]*": [^,}]*//g'; }
 want 0 "${common[@]}" --max-steps 2 --val-data shapes/val --name val1

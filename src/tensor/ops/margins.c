@@ -15,16 +15,20 @@
 
 enum { X, Y };
 
+/* margin: by how much a match should score above every negative; is_hardest: the nearest alone
+ * counts. */
 typedef struct margin_attrs {
     double margin;
     bool is_hardest;
 } margin_attrs;
 
+/* Element number `elements` of device memory. */
 static unsigned char *at(const pnb__tensor *t, const void *p, size_t elements)
 {
     return (unsigned char *)(uintptr_t)p + elements * pnb__elem_bytes(t);
 }
 
+/* One tensor on both sides is fine: strips add to gradients. */
 pnb__tensor *pnb__pair_margins(pnb__tensor *x, pnb__tensor *y, double margin, bool is_hardest)
 {
     const margin_attrs attrs = {margin, is_hardest};
@@ -34,7 +38,8 @@ pnb__tensor *pnb__pair_margins(pnb__tensor *x, pnb__tensor *y, double margin, bo
                      sizeof attrs);
 }
 
-/* Rows of pairs in a strip; each is K rows of products. */
+/* Rows of pairs in a strip; each is K rows of products, as long as the columns have embeddings, K of
+ * each. */
 static size_t strip_rows(const pnb__tensor *t)
 {
     size_t k = t->in[X]->shape[1], each = k * k * t->n;

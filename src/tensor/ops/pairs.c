@@ -189,6 +189,7 @@ void pnb__op_pair_softplus_backward(pnb__tensor *t)
 
 enum { COLUMNS = COL + 1, WEIGHTS, MATCH };
 
+/* base: the label of all pairs that have no mark. */
 typedef struct label_attrs {
     double base;
 } label_attrs;
@@ -224,6 +225,7 @@ bool pnb__op_pair_labelled_shape(pnb__tensor *t)
     return true;
 }
 
+/* Marks of a strip's rows. */
 static pnb__label_args label_strip(const pnb__tensor *t, const strip *s)
 {
     size_t k = t->in[COLUMNS]->shape[1];
@@ -239,7 +241,8 @@ static pnb__label_args label_strip(const pnb__tensor *t, const strip *s)
                              .logits = s->l};
 }
 
-/* y_i = sum_j softplus(l_ij) - Y_ij l_ij */
+/* y_i = sum_j softplus(l_ij) - Y_ij l_ij: the second part first, since the strip of logits becomes
+ * one of softplus. */
 bool pnb__op_pair_labelled_forward(pnb__tensor *t, bool recompute)
 {
     (void)recompute;
@@ -329,6 +332,7 @@ void pnb__op_pair_cross_entropy_backward(pnb__tensor *t)
 
 /* ---- pair_blend ---- */
 
+/* scale: of the logits that shares are the softmax of. */
 typedef struct blend_attrs {
     double scale;
 } blend_attrs;

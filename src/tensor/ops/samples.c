@@ -34,9 +34,7 @@ static void multiply(const pnb__tensor *t, const product *p)
     pnb__gemm_args m = pnb__gemm_rows(p->m, p->n, p->k, p->trans_a, p->trans_b);
     m.alpha = p->alpha;
     m.beta = p->accumulate;
-    m.a = p->a;
-    m.b = p->b;
-    m.c = p->c;
+    m.a = p->a, m.b = p->b, m.c = p->c;
     t->graph->kernels.gemm(t->graph->ctx, &m);
 }
 
@@ -138,8 +136,8 @@ bool pnb__op_match_nll_shape(pnb__tensor *t)
     return true;
 }
 
-/* What kernels read of the strip that begins at row `first`; the squares are filled before. Signs
- * and results are the caller's to set. Both ops begin their attributes with the factor. */
+/* What kernels read of the strip that begins at row `first`; squares are filled before, signs and
+ * results the caller's to set. Both ops begin their attributes with the factor. */
 static pnb__match_args match_strip(const pnb__tensor *t, size_t first, void *work)
 {
     const pnb__tensor *x = t->in[0];
@@ -194,8 +192,7 @@ bool pnb__op_match_nll_forward(pnb__tensor *t, bool recompute)
     return true;
 }
 
-/* A strip's part of all gradients, whose signs and d_nll are set; weights take the place of its
- * products. */
+/* A strip's part of all gradients, signs and d_nll given; products become weights. */
 static void match_strip_backward(const pnb__tensor *t, pnb__match_args *a, size_t first, bool adds)
 {
     const pnb__graph *g = t->graph;
@@ -205,10 +202,11 @@ static void match_strip_backward(const pnb__tensor *t, pnb__match_args *a, size_
     match_products(t, a);
     g->kernels.match_strip_bwd(g->ctx, a);
     const void *scalars[2] = {a->d_scale, a->d_shift};
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < 2; i++) {
+        bool sums_up = adds || t->acc_in[2 + i];
         if (t->d_in[2 + i] != NULL)
-            g->kernels.sum(g->ctx, 1, pairs, 1, 1.0, scalars[i], t->d_in[2 + i],
-                           adds || t->acc_in[2 + i]);
+            g->kernels.sum(g->ctx, 1, pairs, 1, 1.0, scalars[i], t->d_in[2 + i], sums_up);
+    }
     unsigned char *sums = at(t, a->d_shift, rows * a->n2);
     void *dx = t->d_in[0] == NULL ? NULL : at(t, t->d_in[0], first * j * a->dim);
     spread_weights(t, &(weights){a->n1 * j, a->n2 * j, a->dim, a->products, a->x, a->y, sums,
@@ -251,9 +249,9 @@ void pnb__op_match_nll_backward(pnb__tensor *t)
 
 /* ---- match_sums ----
  *
- * The same summed over each row, so that nothing of size B1 B2 is held: signs, labels and terms of
- * a strip are made where they are needed. A pair of label Y counts Y times as a match and 1 - Y
- * times as none; where labels are 1 and 0 alone (is_hard) one look at it is enough. */
+ * The same summed over each row, so that nothing of size B1 B2 is held: signs, labels and terms are
+ * made a strip at a time. A pair of label Y counts Y times as a match and 1 - Y times as none;
+ * where labels are 1 and 0 alone (is_hard) one look at it is enough. */
 
 typedef struct sums_attrs {
     match_attrs match; /* first */
@@ -261,6 +259,7 @@ typedef struct sums_attrs {
     bool is_hard;
 } sums_attrs;
 
+/* Marks without a match: no pair takes another's label here. */
 pnb__tensor *pnb__match_sums(const pnb__match_in *in, const pnb__marks *marks, bool is_hard)
 {
     const sums_attrs attrs = {{in->factor}, marks->base, is_hard};
@@ -299,6 +298,7 @@ typedef struct marked {
     unsigned char *signs, *labels, *terms; /* labels: -Y */
 } marked;
 
+/* The strip from row `first` on with its labels; nothing is looked at yet. */
 static marked marked_strip(const pnb__tensor *t, size_t first, bool backward)
 {
     const pnb__graph *g = t->graph;
@@ -311,8 +311,7 @@ static marked marked_strip(const pnb__tensor *t, size_t first, bool backward)
     s.labels = at(t, s.signs, all);
     s.terms = at(t, s.labels, all);
     s.a.signs = s.signs;
-    s.a.nll = s.terms;
-    s.a.d_nll = s.terms;
+    s.a.nll = s.terms, s.a.d_nll = s.terms;
     pnb__zero(t, s.labels, s.n * pnb__elem_bytes(t));
     const pnb__label_args labels = {.m = s.a.n1,
                                     .n = s.a.n2,
@@ -497,6 +496,7 @@ void pnb__op_pair_log_sums_backward(pnb__tensor *t)
 
 /* ---- pair_kernels ---- */
 
+/* k = e^(-gamma f) of the squared distance f, or of its root, as PVSE's code has it. */
 typedef struct kernel_attrs {
     double gamma;
     bool is_root;
@@ -511,6 +511,7 @@ pnb__tensor *pnb__pair_kernels(pnb__tensor *x, pnb__tensor *y, double gamma, boo
                      sizeof attrs);
 }
 
+/* Rows that a strip holds. */
 static size_t kernel_rows(const pnb__tensor *t)
 {
     return PNB_MAX((size_t)1, PNB_MIN(t->n, STRIP / t->in[1]->shape[0]));
@@ -554,6 +555,7 @@ static pnb__kernel_args kernel_strip(const pnb__tensor *t, size_t first, void *w
     return a;
 }
 
+/* |x_i|^2 and |y_j|^2 of all rows, once for all strips. */
 static void kernel_squares(const pnb__tensor *t, void *work)
 {
     const pnb__graph *g = t->graph;

@@ -134,7 +134,7 @@ pnb_status pnb__contrastive_lock(pnb__contrastive *c, pnb_error *err);
 
 /* ---- teacher.c ---- */
 bool pnb__teacher_is_asked(const pnb_train_opts *o);
-/* Errors  ARG (sets without a weight, or the other way round), UNSUPPORTED (several processes) */
+/* Errors  ARG (sets without a weight, or the other way round) */
 pnb_status pnb__teacher_check(const pnb_train_opts *o, pnb_error *err);
 /* c->teacher where one is asked for, of c->train for c->model.
  * Errors  NOT_FOUND (rows of samples that are not there: how many, the first), ARG (no ids, a
@@ -146,6 +146,8 @@ double pnb__teacher_scale(const pnb__teacher *t); /* of its logits */
 /* Row of a sample's picture (side 0), of the caption of number `pick` (side 1); -1: the data have
  * changed since it was opened. */
 int32_t pnb__teacher_row(const pnb__teacher *t, int side, int64_t sample, int32_t pick);
+/* A number of what its sets hold: their sizes, and means of rows evenly drawn. */
+uint64_t pnb__teacher_mark(const pnb__teacher *t, uint64_t seed);
 /* Its numbers, (D'); log_var of Gaussians only. */
 const float *pnb__teacher_part(const pnb__teacher *t, int side, bool log_var, int32_t row);
 

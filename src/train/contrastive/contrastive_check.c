@@ -93,10 +93,6 @@ static pnb_status check_data(const pnb_train_opts *o, pnb_error *err)
         return pnb__fail(err, PNB_ARG,
                          "--hard-negatives count in ppcl, siglip and clip, and none of these has a "
                          "weight: give --ppcl-lambda, --siglip-lambda or --clip-lambda");
-    if (o->grad_cache_bf16 && pnb_peers_count(o->ranks) > 1)
-        return pnb__fail(err, PNB_UNSUPPORTED,
-                         "--grad-cache-precision bf16 is of one process: between several "
-                         "distributions are exchanged as floats");
     if (o->grad_cache_bf16 && o->accum_freq == 1 && o->global_batch <= o->batch_size &&
         !(o->memory > 0))
         return pnb__fail(err, PNB_ARG,

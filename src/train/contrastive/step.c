@@ -287,6 +287,12 @@ static pnb_status build_accumulation(pnb__step_graphs *s, pnb_error *err)
 {
     pnb__contrastive *c = s->owner;
     pnb_status status;
+    if (c->opts->grad_cache_bf16 && c->exchange->n_ranks > 1 && s->dim % 2 != 0)
+        return pnb__fail(
+            err, PNB_UNSUPPORTED,
+            "--grad-cache-precision bf16 by several processes exchanges two numbers at "
+            "once, and embeddings of this model have %zu: take fp32, or an even width",
+            s->dim);
     PNB_TRY(make_grad_stores(s, err));
     PNB_TRY(build_towers(s, &s->encode, false, err));
     PNB_TRY(make_arrays(s, err));

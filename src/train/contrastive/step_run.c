@@ -309,34 +309,46 @@ static pnb_status back_micro(pnb__step_graphs *s, size_t micro, pnb_error *err)
 }
 
 /* Rows of one array between the processes. Those of a process lie in two blocks, masked originals
- * and the others; of masked sides in one. */
-static pnb_status exchange_rows(const pnb__step_graphs *s, int side, float *rows,
-                                pnb_status (*move)(void *, float *, const size_t *, pnb_error *),
-                                pnb_error *err)
+ * and the others; of masked sides in one. Rounded rows go as they are kept, two numbers in the
+ * place of one: bytes are what is moved. */
+static pnb_status exchange_rows(const pnb__step_graphs *s, int side, int part, pnb_error *err)
 {
     const pnb__exchange *x = s->owner->exchange;
+    const side_arrays *a = &s->arrays[side];
+    const size_t in_one = a->rounded[part] != NULL ? 2 : 1;
     const size_t first = side == NEGATIVE ? s->n_negatives : s->n_masked;
     const size_t widths[2] = {first * s->dim, (s->batch - s->n_masked) * s->dim};
+    float *rows = in_one == 2 ? (float *)(void *)a->rounded[part] : a->value[part];
     pnb_status status = PNB_OK;
     for (int block = 0; block < (side < MASKED_IMAGE ? 2 : 1) && status == PNB_OK; block++) {
         for (size_t p = 0; p <= x->n_ranks; p++)
-            s->from[p] = pnb__step_first_micro(s, p) * widths[block];
+            s->from[p] = pnb__step_first_micro(s, p) * widths[block] / in_one;
         if (widths[block] > 0)
-            status = move(x->self, rows, s->from, err);
-        rows += s->n_all * widths[block];
+            status = x->gather(x->self, rows, s->from, err);
+        rows += s->n_all * widths[block] / in_one;
     }
+    return status;
+}
+
+/* Which rows of the teacher belong to the pairs of the step: all processes have all of its rows. */
+static pnb_status gather_teacher(const pnb__step_graphs *s, pnb_error *err)
+{
+    const pnb__exchange *x = s->owner->exchange;
+    pnb_status status = PNB_OK;
+    for (size_t p = 0; p <= x->n_ranks; p++)
+        s->from[p] = pnb__step_first_micro(s, p) * s->batch;
+    for (int side = 0; side < 2 && s->owner->teacher != NULL && status == PNB_OK; side++)
+        status = x->gather(x->self, (float *)(void *)s->teacher_row[side], s->from, err);
     return status;
 }
 
 static pnb_status gather_rows(const pnb__step_graphs *s, pnb_error *err)
 {
-    const pnb__exchange *x = s->owner->exchange;
-    pnb_status status = PNB_OK;
+    pnb_status status = gather_teacher(s, err);
     for (int i = 0; i < N_SIDES * N_PARTS && status == PNB_OK; i++) {
         pnb__dist side = s->loss_side[i / N_PARTS];
         if (*pnb__dist_part(&side, i % N_PARTS) != NULL)
-            status = exchange_rows(s, i / N_PARTS, s->arrays[i / N_PARTS].value[i % N_PARTS],
-                                   x->gather, err);
+            status = exchange_rows(s, i / N_PARTS, i % N_PARTS, err);
     }
     return status;
 }
@@ -427,21 +439,27 @@ static pnb_status run_accumulation(pnb__step_graphs *s, pnb__contrastive *c, dou
     return status;
 }
 
+/* One number of the distributions of a step, as it is kept. */
+static bool is_finite_at(const side_arrays *a, int part, size_t at)
+{
+    const uint16_t exponent = 0x7f80; /* all ones: infinite, or no number */
+    return a->rounded[part] != NULL ? (a->rounded[part][at] & exponent) != exponent
+                                    : isfinite(a->value[part][at]);
+}
+
 /* The first process whose distributions are not finite; -1: all are. Looked for once the loss is
  * not: the loss has all rows in it, and would blame everybody. */
 static int find_culprit(const pnb__step_graphs *s)
 {
     for (size_t p = 0; p < s->owner->exchange->n_ranks; p++)
         for (size_t m = pnb__step_first_micro(s, p); m < pnb__step_first_micro(s, p + 1); m++)
-            for (int i = 0; i < N_SIDES * N_PARTS; i++) {
-                const float *rows = s->arrays[i / N_PARTS].value[i % N_PARTS];
+            for (int i = 0; i < N_SIDES * N_PARTS; i++)
                 for (size_t r = 0; r < pnb__step_side_rows(s, i / N_PARTS); r++) {
                     size_t at = pnb__step_row(s, i / N_PARTS, m - s->first_micro, r) * s->dim;
                     for (size_t j = 0; j < s->dim; j++)
-                        if (!isfinite(rows[at + j]))
+                        if (!is_finite_at(&s->arrays[i / N_PARTS], i % N_PARTS, at + j))
                             return (int)p;
                 }
-            }
     return -1;
 }
 
