@@ -25,6 +25,7 @@ for file in model optimizer; do
 done
 want_ranks 0 2 "${common[@]}" "${few[@]}" --name local --local-loss --rank-timeout 100
 check "--local-loss is accepted" near_runs logs/one logs/local 1e-6 1e-5
+check "and changes no bit" cmp -s logs/{one,local}/checkpoints/latest/model.safetensors
 
 # distributions in bfloat16 are exchanged as they are kept
 want 0 "${common[@]}" "${few[@]}" --name half1 --grad-cache-precision bf16

@@ -35,6 +35,30 @@ assert float(read("prolip-from-siglip")["head_lr_ratio"]) == 10
 assert float(read("prolip-pretrain")["inclusion_eps"]) == -20 and float(read("longprolip")["inclusion_eps"]) == -100
 PY
 
+# fine-tuning by factors, and a student of a teacher's sets: what each of them writes and adds up
+want 0 train --recipe finetune-lora --name lora --pretrained l/start/checkpoints/latest --train-data s/train \
+    --logs l --workers 0 --batch-size 8 --max-steps 2 --lora-rank 2 -q
+check "a small folder of factors" test -s l/lora/checkpoints/latest/adapter_config.json
+want 0 train --recipe finetune-lora --show
+prints "# source  Hu et al. 2021"
+want 0 embed -m l/start/checkpoints/latest --images s/train -o v.safetensors -q
+want 0 embed -m l/start/checkpoints/latest --texts s/train -o t.safetensors -q
+want 0 train --recipe distill-clip --name student --train-data s/train --logs l --workers 0 --batch-size 8 \
+    --max-steps 2 --distill-images v.safetensors --distill-texts t.safetensors --model tiny --override "$tiny" -q
+want 0 train --recipe distill-clip --show
+prints "distill-weight = 1"
+want 2 train --recipe distill-clip --name none --train-data s/train --logs l --max-steps 1
+says "give --distill-images and --distill-texts"
+check "their rows reach the run" python3 - <<'PY'
+import json
+read = lambda run: dict(l.rstrip("\n").split(": ", 1) for l in open(f"l/{run}/params.txt"))
+lora, student = read("lora"), read("student")
+assert float(lora["lora_alpha"]) == 16 and float(lora["wd"]) == 0 and lora["lora_targets"] == "attn"
+assert float(student["distill_weight"]) == float(student["clip_lambda"]) == 1 and float(student["beta2"]) == 0.98
+line = json.loads(open("l/student/results.jsonl").readline())
+assert line["distill"] > 0 and abs(line["loss"] - line["clip"] - line["distill"]) < 1e-5 * line["loss"], line
+PY
+
 # PCME's: rows and objective together, over a narrow model
 narrow=(--model pcme-tiny --override '{"embed_dim": 8, "vision_cfg": {"base": 2}, "text_cfg": {"word_dim": 6}}')
 mkdir classes && for c in one two three; do

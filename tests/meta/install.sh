@@ -54,7 +54,7 @@ if [ -e "$PNB_RELEASE_DIR/penumbra" ]; then
         name=penumbra-$(basename "$page" .md).1
         [ -s "$man/$name" ] || bad "no manual page $name was installed"
     done
-    for recipe in prolip-pretrain prolip-from-siglip longprolip finetune-coco pcme-coco pcme-cub small; do
+    for recipe in prolip-pretrain prolip-from-siglip longprolip finetune-coco finetune-lora distill-clip pcme-coco pcme-cub small; do
         [ -s "$prefix/share/penumbra/recipes/$recipe.conf" ] || bad "recipe $recipe is not installed"
     done
     for script in bash-completion/completions/penumbra zsh/site-functions/_penumbra \

@@ -144,7 +144,8 @@ static const pnb__option options[] = {
         .names = PNB_NAMES(PNB_OBJECTIVE_LIST), .fallback = "prolip", .group = "Objective"),
     PNB__ROW_CHOICE(
         "recipe", AT(recipe), "NAME",
-        "small|published|prolip-pretrain|prolip-from-siglip|longprolip|finetune-coco|pcme-coco|"
+        "small|published|prolip-pretrain|prolip-from-siglip|longprolip|finetune-coco|finetune-lora|"
+        "distill-clip|pcme-coco|"
         "pcme-cub",
         "Defaults of everything not given here: small fits minutes on a CPU, published is the "
         "objective's paper's; the others are whole trainings, which --show prints",
@@ -340,7 +341,7 @@ static const pnb__option options[] = {
                  PNB__RANGE(1, 2147483647.0)),
     PNB__ROW_FLAG("local-loss", AT(local_loss),
                   "Accepted for compatibility: each of several processes computes the whole loss, "
-                  "whose gradient is the same"),
+                  "whose gradient is the same to the bit; docs/scaling.md says what that costs"),
     PNB__ROW_FLAG("gather-with-grad", AT(gather_with_grad),
                   "Accepted for compatibility: distributions are always gathered with gradients"),
     PNB__ROW_FLAG("shard-optimizer", AT(job.shard_optimizer),
@@ -506,7 +507,9 @@ const pnb__command pnb__cmd_train = {
         "Named recipes stand on the published one and below the config file, the environment and "
         "the command line: --recipe prolip-pretrain is ProLIP on DataComp 1B, prolip-from-siglip "
         "its start from SigLIP, longprolip goes on with captions of 256 tokens, finetune-coco with "
-        "COCO's; pcme-coco and pcme-cub are PCME's trainings. --show prints one with the source of "
+        "COCO's, finetune-lora by factors alone; distill-clip learns from a frozen teacher; "
+        "pcme-coco and "
+        "pcme-cub are PCME's trainings. --show prints one with the source of "
         "every value and what of it was tried; the "
         "same files are installed under share/penumbra/recipes.\n\n"
         "results.jsonl has one object a line. Of kind \"train\" every so many steps: step, epoch, "

@@ -110,6 +110,38 @@ static const pnb__preset finetune_coco[] = {
     {"epochs", "25", "PCME++ on COCO"},
 };
 
+static const pnb__preset finetune_lora[] = {
+    {"lora-rank", "8", "Hu et al. 2021, section 7.2: small ranks do as well as large ones"},
+    {"lora-alpha", "16", "ours: factors count twice"},
+    {"lora-targets", "attn", "Hu et al. 2021, section 4.2: the matrices of attention alone"},
+    {"batch-size", "128", "as finetune-coco"},
+    {"lr", "1e-4", "ours: ten times finetune-coco's, for factors that begin at 0"},
+    {"beta2", "0.95", "as prolip-pretrain"},
+    {"wd", "0", "ours: 0 is the base"},
+    {"warmup", "500", "as finetune-coco"},
+    {"lr-min-ratio", "0", "as prolip-pretrain"},
+    {"captions", "any", "five captions a picture"},
+    {"augment", "published", "as prolip-pretrain"},
+    {"inclusion-scale", "10", "as finetune-coco"},
+    {"inclusion-eps", "-10", "as finetune-coco"},
+    {"epochs", "5", "ours"},
+};
+
+static const pnb__preset distill_clip[] = {
+    {"objective", "clip", "open_clip adds the teacher's loss to its own"},
+    {"distill-loss", "contrastive", "DistillClipLoss of open_clip"},
+    {"distill-weight", "1", "DistillClipLoss of open_clip: both losses count the same"},
+    {"lr", "5e-4", "open_clip's default"},
+    {"beta1", "0.9", "open_clip's default"},
+    {"beta2", "0.98", "open_clip's default for ViTs"},
+    {"eps", "1e-6", "open_clip's default for ViTs"},
+    {"wd", "0.2", "open_clip's default"},
+    {"warmup", "10000", "open_clip's default"},
+    {"lr-scheduler", "cosine", "open_clip's default"},
+    {"lr-min-ratio", "0", "open_clip's cosine"},
+    {"epochs", "32", "open_clip's default"},
+};
+
 static const pnb__preset pcme_coco[] = {
     {"objective", "pcme", "section 3"},
     {"model", "pcme-coco", "section 4.1: ResNet-152, D 1024, a = b = 15 at the start"},
@@ -172,6 +204,24 @@ static const pnb__train_recipe recipes[] = {
      "penumbra train --recipe finetune-coco --pretrained PROLIP --train-data "
      "'dataset_coco.json#images=coco' --val-data 'dataset_coco.json#split=val,images=coco'",
      ROWS(finetune_coco), PNB_OBJECTIVE_PROLIP},
+    {"finetune-lora", "factors of rank 8 beside a pretrained ProLIP's attention",
+     "Hu et al. 2021, LoRA, for what is trained; the rest is finetune-coco's or ours",
+     "the options together on the built-in shapes; memory of one step of a ViT-B/16 in "
+     "docs/numerics-training.md; no figures on COCO",
+     "penumbra train --recipe finetune-lora --pretrained PROLIP --train-data "
+     "'dataset_coco.json#images=coco' && penumbra convert PROLIP --lora CHECKPOINT --out MODEL",
+     ROWS(finetune_lora), PNB_OBJECTIVE_PROLIP},
+    {"distill-clip", "a student learns InfoNCE and a frozen teacher's matches",
+     "open_clip's DistillClipLoss and the defaults of its command line",
+     "the options together on the built-in shapes, with a teacher of the same kind; the loss "
+     "against "
+     "plain loops; not run at size",
+     "penumbra embed -m TEACHER --images TRAIN -o v.safetensors && penumbra embed -m TEACHER "
+     "--texts "
+     "TRAIN -o t.safetensors && penumbra train --recipe distill-clip --distill-images "
+     "v.safetensors "
+     "--distill-texts t.safetensors --train-data TRAIN",
+     ROWS(distill_clip), PNB_OBJECTIVE_CLIP},
     {"pcme-coco", "PCME on COCO's captions, from ImageNet's ResNet-152 and GloVe",
      "Chun et al. 2021, Probabilistic Embeddings for Cross-Modal Retrieval, and its code",
      "the options together on the built-in shapes; losses and gradients against the released code; "

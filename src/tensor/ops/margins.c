@@ -38,8 +38,8 @@ pnb__tensor *pnb__pair_margins(pnb__tensor *x, pnb__tensor *y, double margin, bo
                      sizeof attrs);
 }
 
-/* Rows of pairs in a strip; each is K rows of products, as long as the columns have embeddings, K of
- * each. */
+/* Rows of pairs in a strip; each is K rows of products, as long as the columns have embeddings, K
+ * of each. */
 static size_t strip_rows(const pnb__tensor *t)
 {
     size_t k = t->in[X]->shape[1], each = k * k * t->n;
