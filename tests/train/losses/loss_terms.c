@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "tests/train/fixture.h"
+#include "train/losses/loss.h"
 
 enum { N = 4, D = 6, K = 2, J = 17, N_SAMPLES = 2 * N * J };
 _Static_assert(N_SAMPLES > PNB_UNIFORMITY_DRAWN, "some samples must be left out");
@@ -419,6 +420,84 @@ static void test_bad_input(void **state)
     refused(ctx, &cases[9], &v, "several embeddings");
 }
 
+/* ---- labels by marks ---- */
+
+/* Two marks a row that exceed a base, of the rows of pictures and of those of texts. */
+static void set_marks(const pnb__loss *loss, double e)
+{
+    int32_t columns[2][2 * N];
+    float weights[2][2 * N];
+    for (size_t at = 0; at < (size_t)4 * N; at++) {
+        size_t way = at / ((size_t)2 * N), k = at % ((size_t)2 * N);
+        columns[way][k] = (int32_t)(k / 2);
+        weights[way][k] = 0;
+    }
+    for (size_t way = 0; way < 2; way++)
+        for (size_t r = 0; r < N; r++)
+            for (size_t c = 0, k = 2 * r; c < N; c++) {
+                double label = mixed_labels[way == 0 ? r * N + c : c * N + r];
+                if (label > 0) {
+                    columns[way][k] = (int32_t)c;
+                    weights[way][k++] = (float)((1 - 2 * e) * label);
+                }
+            }
+    const pnb__pair_labels labels = {{columns[0], columns[1]}, {weights[0], weights[1]}};
+    ASSERT_OK(pnb__loss_set_labels(loss, &labels, &err));
+}
+
+/* The term as a step has it, its labels mixed and smoothed by e. */
+static double marked_value(const pnb_ctx *ctx, const term_case *c, const inputs *in, double e)
+{
+    const size_t shape[2] = {N, D};
+    const pnb_loss_opts o = opts_of(c);
+    pnb__graph *g = NULL;
+    pnb__loss loss;
+    pnb__dist side[2];
+    ASSERT_OK(pnb__graph_create(&g, ctx, PNB__F64, true, &err));
+    for (int s = 0; s < 2; s++)
+        side[s] = (pnb__dist){.mean = pnb__input_with_grad(g, 2, shape),
+                              .log_var = pnb__input_with_grad(g, 2, shape)};
+    const pnb__loss_in graph_in = {.image = side[0],
+                                   .text = side[1],
+                                   .scale = pnb__constant(g, in->scale),
+                                   .bias = pnb__constant(g, in->bias),
+                                   .has_labels = true,
+                                   .n_marks = 2,
+                                   .label_base = e};
+    ASSERT_OK(pnb__loss_build(&loss, g, &graph_in, &o, &err));
+    ASSERT_OK(pnb__graph_plan(g, loss.total, &err));
+    ASSERT_OK(pnb__loss_start(&loss, &err));
+    for (int s = 0; s < 2; s++) {
+        pnb__write_f64(side[s].mean, in->mean[s]);
+        pnb__write_f64(side[s].log_var, in->log_var[s]);
+        if (loss.noise[s] != NULL)
+            pnb__write_f64(loss.noise[s], in->noise[s]);
+    }
+    set_marks(&loss, e);
+    ASSERT_OK(pnb__graph_run(g, &err));
+    double total = pnb__read_scalar(loss.total);
+    pnb__graph_free(g);
+    return total;
+}
+
+/* Marks over a base are the matrix that they stand for. */
+static void test_marks_are_labels(void **state)
+{
+    static const pnb_loss_term terms[] = {PNB_LOSS_PPCL, PNB_LOSS_SIGLIP, PNB_LOSS_PCMEPP,
+                                          PNB_LOSS_PCMEPP_PSEUDO, PNB_LOSS_PCME};
+    for (size_t i = 0; i < 2 * PNB_COUNT(terms); i++) {
+        const term_case c = {"", terms[i / 2], NULL, .has_labels = true};
+        const double e = i % 2 == 0 ? 0 : 0.125;
+        inputs in = random_inputs(i);
+        for (size_t k = 0; k < (size_t)N * N; k++)
+            in.labels[k] = e + (1 - 2 * e) * mixed_labels[k];
+        double want = value(*state, &c, &in), got = marked_value(*state, &c, &in, e);
+        if (!(fabs(got - want) <= 1e-6 * fabs(want)))
+            fail_msg("%s, e %g: marks give %.9g, labels %.9g", pnb_loss_name(terms[i / 2]), e, got,
+                     want);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -426,6 +505,7 @@ int main(void)
         cmocka_unit_test(test_gradients),
         cmocka_unit_test(test_planted_faults_are_found),
         cmocka_unit_test(test_identity_labels),
+        cmocka_unit_test(test_marks_are_labels),
         cmocka_unit_test(test_bad_input),
     };
     return cmocka_run_group_tests(tests, ctx_setup, ctx_teardown);
