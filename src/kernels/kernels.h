@@ -502,7 +502,6 @@ typedef struct pnb__kernels {
     size_t gemm_group;      /* packed_first of gemm is a multiple of it; 0: packing gains nothing */
     size_t gemm_i8_group;   /* the same of gemm_i8 */
     size_t gemm_bf16_group; /* the same of gemm_bf16 */
-    int i8_levels;          /* the most that gemm_i8 is fast with */
     int bf16_parts;         /* the most that gemm_bf16 takes: 1, or 3 */
     bool parts_gain;        /* and several are faster than gemm, which is as exact */
     void (*products_bf16)(const pnb__bf16_args *a);  /* NULL where floats are as fast */

@@ -49,7 +49,7 @@
         "info --cpu) from three parts of bfloat16, cosine to fp32 at least 1 - 1e-10, "            \
         "or two, 1 - 1e-9, elsewhere floats again; with weights and activations in "               \
         "bfloat16, 0.9999, faster where the processor multiplies it; in 8 bits, "                  \
-        "0.9995, fastest (quantize tells of your data). The set records it",                       \
+        "0.9995, fastest with VNNI or tiles (quantize tells of your data). The set records it",    \
         .names = PNB_NAMES(PNB_PRECISION_LIST), .fallback = "fp32")
 
 /* Two lists and two fields `const char *`: what is looked for, and the model that encodes it. */

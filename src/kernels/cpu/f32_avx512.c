@@ -59,5 +59,4 @@ void pnb__cpu_overwrite_f32_avx512(pnb__kernels *k)
 void pnb__cpu_overwrite_i8_avx512(pnb__kernels *k)
 {
     overwrite_i8(k);
-    k->i8_levels = PNB__I8_LEVELS_8BIT;
 }

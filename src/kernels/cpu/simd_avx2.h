@@ -193,10 +193,10 @@ static inline vi vi_dot(vi sum, vi a, vi b, bool wide)
     const __m256i one = _mm256_set1_epi16(1), even = _mm256_set1_epi16(0xFF);
     if (!wide)
         return _mm256_add_epi32(sum, _mm256_madd_epi16(_mm256_maddubs_epi16(a, b), one));
-    __m256i low = _mm256_maddubs_epi16(_mm256_and_si256(a, even), b);
-    __m256i high = _mm256_maddubs_epi16(_mm256_andnot_si256(even, a), b);
-    sum = _mm256_add_epi32(sum, _mm256_madd_epi16(low, one));
-    return _mm256_add_epi32(sum, _mm256_madd_epi16(high, one));
+    /* even and odd bytes as words; b's are made once for all rows of a tile */
+    __m256i low = _mm256_srai_epi16(_mm256_slli_epi16(b, 8), 8), high = _mm256_srai_epi16(b, 8);
+    sum = _mm256_add_epi32(sum, _mm256_madd_epi16(_mm256_and_si256(a, even), low));
+    return _mm256_add_epi32(sum, _mm256_madd_epi16(_mm256_srli_epi16(a, 8), high));
 }
 
 #endif
