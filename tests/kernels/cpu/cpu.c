@@ -26,7 +26,6 @@ static void expect_same(const pnb__kernels *got, const pnb__kernels *want)
     assert_int_equal(got->gemm_group, want->gemm_group);
     assert_int_equal(got->gemm_i8_group, want->gemm_i8_group);
     assert_int_equal(got->gemm_bf16_group, want->gemm_bf16_group);
-    assert_int_equal(got->i8_levels, want->i8_levels);
     assert_int_equal(got->bf16_parts, want->bf16_parts);
     assert_int_equal(got->parts_gain, want->parts_gain);
     assert_true(got->products_bf16 == want->products_bf16);
