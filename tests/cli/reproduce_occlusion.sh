@@ -61,12 +61,12 @@ check "another seed is another model" \
     bash -c '[ "$(tail -n +4 o/results/prolip-0.json)" != "$(tail -n +4 o/results/prolip-1.json)" ]'
 
 # the built-in shapes: nine classes of the test, learned from are the other pictures
-want 0 reproduce prolip-occlusion --n 3600 --max-steps 1 --batch-size 8 --seeds 1 --out b -t 1 --json
-says "of 1: 1800 samples"
+want 0 reproduce prolip-occlusion --n 3000 --max-steps 1 --batch-size 8 --seeds 1 --out b -t 1 --json
+says "of 1: 1500 samples"
 check "nine classes" test "$(ls b/data/classes/train | wc -l)" -eq 9
 check "of the test's pictures" python3 - <<'PY'
 import json
-assert json.load(open("out"))["data"] == "built-in shapes, 3600 scenes, 9 classes of it"
+assert json.load(open("out"))["data"] == "built-in shapes, 3000 scenes, 9 classes of it"
 PY
 
 # what each kind of uncertainty costs, of the smallest size: nothing is learned
