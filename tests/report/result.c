@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "io/byte_names.h"
 #include "io/json/json.h"
 #include "report/result.h"
 
@@ -92,9 +93,10 @@ static void test_json(void **state)
     pnb__result *r = make();
     char *text = printed(r, true);
     json_t *root = NULL;
+    assert_non_null(strstr(text, "\"path\": \"a\\udcffb\"")); /* a byte, as Python writes one */
+    assert_non_null(strstr(text, "\xC3\xA9t\xC3\xA9"));
+    pnb__byte_names_hide(text, strlen(text)); /* a reader of strict JSON refuses a lone surrogate */
     assert_int_equal(pnb__json_load_bytes(&root, text, strlen(text), "result", NULL), PNB_OK);
-    assert_string_equal(json_string_value(json_object_get(root, "path")), "a\xEF\xBF\xBD"
-                                                                          "b");
     assert_true(json_is_null(json_object_get(root, "loss")));
     assert_true(json_is_true(json_object_get(root, "reused")));
     assert_int_equal(json_integer_value(json_object_get(json_object_get(root, "inner"), "k")), 1);
