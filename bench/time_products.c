@@ -54,7 +54,7 @@ static void prepare(product *p)
         for (size_t i = 0; i < n * d; i++)
             bytes[i] = (signed char)(127 * ((float *)p->w)[i]);
         p->packed.store = PNB__STORE_I8;
-        p->packed.levels = k->i8_levels;
+        p->packed.levels = PNB__I8_LEVELS_8BIT;
         p->packed.data = room(p->packed.bytes = k->gemm_i8_pack_bytes(d, n));
         p->work = room(k->gemm_i8_work(p->rows, d));
         k->gemm_i8_pack(p->ctx, bytes, p->bias, &p->packed);
