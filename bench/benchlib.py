@@ -209,12 +209,18 @@ def small_model():
 
 # ---- reports ----
 
+UNITS = [("amx_tile", "AMX"), ("avx512_bf16", "AVX512-BF16"), ("avx512_vnni", "VNNI"),
+         ("avx512f", "AVX-512"), ("avx2", "AVX2")]
+
+
 def cpu_name():
+    """The processor and its vector units: makers give several generations one name."""
     with open("/proc/cpuinfo", encoding="utf-8") as f:
-        for line in f:
-            if line.startswith("model name"):
-                return line.split(":", 1)[1].strip()
-    return platform.machine()
+        lines = [line.split(":", 1) for line in f if ":" in line]
+    about = {name.strip(): value.strip() for name, value in lines}
+    flags = about.get("flags", "").split()
+    units = [word for flag, word in UNITS if flag in flags]
+    return about.get("model name", platform.machine()) + (" (%s)" % ", ".join(units) if units else "")
 
 
 def share_of_others(seconds=2.0):
