@@ -167,6 +167,10 @@ says "--class-key colour: row"
 check "nothing was learned then either" test ! -e unread
 want 1 adapt compare "${sets[@]}" "${test[@]}" --methods whitened --sweep share=2 --out e
 says "share cannot be '2'"
+want 2 adapt compare "${sets[@]}" "${test[@]}" --methods whitened --class-key concept --out e
+says "--class-key says the classes of --shots and --classes"
+want 2 adapt compare "${sets[@]}" "${test[@]}" --methods whitened --class-key concept --sweep share=0.5 --out e
+says "neither is given"
 want 2 adapt compare "${sets[@]:0:4}" "${test[@]}" --share 0.5 --out e
 says "choose pairs of a --truth file"
 

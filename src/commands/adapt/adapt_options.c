@@ -214,9 +214,9 @@ static pnb_status run_train(pnb__app *app, void *args, pnb__result *r)
     if (o->truth != NULL && (o->images == NULL || o->texts == NULL))
         return pnb__usage(app,
                           "--truth speaks of pictures and captions: give --images and --texts");
-    if (o->truth == NULL && pnb__fewer_pairs_draws(&o->fewer))
-        return pnb__usage(app, "--share, --shots and --classes choose pairs of a --truth file, and "
-                               "none is given");
+    const char *misuse = pnb__fewer_pairs_misuse(&o->fewer, o->truth != NULL, false);
+    if (misuse != NULL)
+        return pnb__usage(app, "%s", misuse);
     return check_training(app, o) ? pnb__adapt_train(app, o, r) : PNB_ARG;
 }
 

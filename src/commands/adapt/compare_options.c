@@ -2,6 +2,9 @@
  *
  * compare.c does the work. The sets of train, val and test come as three groups of the same. */
 #include "commands/adapt/compare.h"
+
+#include <string.h>
+
 #include "commands/commands.h"
 #include "commands/common/option_rows.h"
 
@@ -73,6 +76,15 @@ static void defaults(void *args)
         (pnb__adapt_compare_opts){.read = pnb_truth_read_opts_default()};
 }
 
+static bool sweeps_classes(const pnb__text_list *sweeps)
+{
+    bool sweeps_them = false;
+    for (size_t i = 0; i < sweeps->n; i++)
+        sweeps_them = sweeps_them || strncmp(sweeps->items[i], "shots=", 6) == 0 ||
+                      strncmp(sweeps->items[i], "classes=", 8) == 0;
+    return sweeps_them;
+}
+
 static pnb_status run(pnb__app *app, void *args, pnb__result *r)
 {
     const pnb__adapt_compare_opts *o = args;
@@ -84,9 +96,10 @@ static pnb_status run(pnb__app *app, void *args, pnb__result *r)
         (o->val_split != NULL && o->val.truth == NULL) ||
         (o->test_split != NULL && o->test.truth == NULL))
         return pnb__usage(app, "a split is a part of a truth file, and none is given");
-    if (o->train.truth == NULL && pnb__fewer_pairs_draws(&o->fewer))
-        return pnb__usage(app, "--share, --shots and --classes choose pairs of a --truth file, and "
-                               "none is given");
+    const char *misuse =
+        pnb__fewer_pairs_misuse(&o->fewer, o->train.truth != NULL, sweeps_classes(&o->sweeps));
+    if (misuse != NULL)
+        return pnb__usage(app, "%s", misuse);
     return pnb__adapt_compare(app, o, r);
 }
 

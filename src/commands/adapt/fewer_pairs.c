@@ -20,6 +20,16 @@ bool pnb__fewer_pairs_draws(const pnb__fewer_pairs_opts *opts)
     return (opts->share > 0 && opts->share < 1) || opts->shots > 0 || opts->n_classes > 0;
 }
 
+const char *pnb__fewer_pairs_misuse(const pnb__fewer_pairs_opts *opts, bool has_truth,
+                                    bool sweeps_classes)
+{
+    if (!has_truth && pnb__fewer_pairs_draws(opts))
+        return "--share, --shots and --classes choose pairs of a --truth file, and none is given";
+    if (opts->class_key != NULL && opts->shots == 0 && opts->n_classes == 0 && !sweeps_classes)
+        return "--class-key says the classes of --shots and --classes, and neither is given";
+    return NULL;
+}
+
 pnb_status pnb__fewer_pairs_set(pnb__fewer_pairs_opts *opts, const char *option, const char *value,
                                 bool *is_one, pnb_error *err)
 {

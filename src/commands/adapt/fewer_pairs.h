@@ -31,6 +31,9 @@ typedef struct pnb__fewer_pairs_opts {
 
 /* Whether anything is drawn, so that seeds differ. */
 bool pnb__fewer_pairs_draws(const pnb__fewer_pairs_opts *opts);
+/* What is wrong with the options together, or NULL. sweeps_classes: shots or classes come later. */
+const char *pnb__fewer_pairs_misuse(const pnb__fewer_pairs_opts *opts, bool has_truth,
+                                    bool sweeps_classes);
 /* Sets "share", "shots" or "classes" from text; *is_one says whether the option is one of them.
  * Errors  ARG (what it cannot be) */
 pnb_status pnb__fewer_pairs_set(pnb__fewer_pairs_opts *opts, const char *option, const char *value,
