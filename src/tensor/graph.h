@@ -257,8 +257,6 @@ pnb__tensor *pnb__gru_step(pnb__tensor *gx, pnb__tensor *gh, pnb__tensor *h);
 pnb__tensor *pnb__length_mask(pnb__tensor *lengths, size_t n_positions);
 /* values (R, k) and, through *indices when not NULL, int32 (R, k). No gradient. */
 pnb__tensor *pnb__top_k(pnb__tensor *x, size_t k, pnb__tensor **indices);
-/* Largest of each row: x (..., K) -> (...). The gradient goes to the first place that holds it. */
-pnb__tensor *pnb__row_max(pnb__tensor *x);
 /* Soft contrastive loss of every pair over J samples of each side (PCME Eq. 5 to 7).
  *   nll[i][t] = log J^2 - log sum_jk s(factor sign (shift - scale sqrt(|x_ij - y_tk|^2 + 1e-6)))
  * x (B1,J,D), y (B2,J,D), scale and shift (), signs (B1,B2) of 1 and -1 -> (B1,B2); s the logistic.

@@ -290,23 +290,6 @@ static void products_of_halves(void **state)
     }
 }
 
-/* ---- row_max ---- */
-
-static void first_of_equals(void **state)
-{
-    (void)state;
-    const double x[] = {1, 3, 3, -5, -5, -7, 2, NAN, 1};
-    double y[3], dx[9];
-    int32_t places[3];
-    pnb__kernels k;
-    pnb__kernels_ref_f64(&k);
-    k.row_max(NULL, 3, 3, x, y, places);
-    assert_true(y[0] == 3 && y[1] == -5 && isnan(y[2]));
-    assert_true(places[0] == 1 && places[1] == 0 && places[2] == 1);
-    k.row_max_bwd(NULL, 3, 3, places, (const double[]){2, 4, 8}, dx, false);
-    assert_true(dx[0] == 0 && dx[1] == 2 && dx[2] == 0 && dx[3] == 4 && dx[4] == 0 && dx[7] == 8);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -315,7 +298,6 @@ int main(void)
         cmocka_unit_test(pairs_sizes),
         cmocka_unit_test(bounds_hold),
         cmocka_unit_test(products_of_halves),
-        cmocka_unit_test(first_of_equals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -333,11 +333,6 @@ static pnb__tensor *case_inclusion(fixture *f, int v)
     return pnb__inclusion(IN(2, 3), IN(2, 3), IN(2, 3), IN(2, 3), &o);
 }
 
-static pnb__tensor *case_row_max(fixture *f, int v)
-{
-    return v == 0 ? pnb__row_max(IN(3, 5)) : v == 1 ? pnb__row_max(IN(2, 3, 1)) : NULL;
-}
-
 /* Signs have no gradient: they are of a matrix that is not varied. */
 static pnb__tensor *case_match_nll(fixture *f, int v)
 {

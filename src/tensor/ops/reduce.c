@@ -254,39 +254,3 @@ bool pnb__op_top_k_forward(pnb__tensor *t, bool recompute)
                             a->indices ? t->data : t->work);
     return true;
 }
-
-/* ---- row_max ---- */
-
-pnb__tensor *pnb__row_max(pnb__tensor *x)
-{
-    return x == NULL ? NULL : pnb__node(x->graph, PNB__OP_ROW_MAX, &x, 1, NULL, 0);
-}
-
-/* x (..., K), K >= 1 -> (...) */
-bool pnb__op_row_max_shape(pnb__tensor *t)
-{
-    const pnb__tensor *x = t->in[0];
-    char tx[96];
-    if (x->n_dims == 0 || pnb__width(x) == 0)
-        return pnb__node_fail(t->graph, PNB_SHAPE, "row_max: %s has no row",
-                              pnb__shape_text(x, tx));
-    pnb__set_shape(t, x->n_dims - 1, x->shape);
-    t->aux_bytes[0] = PNB_MAX(t->n, (size_t)1) * sizeof(int32_t);
-    return true;
-}
-
-/* y_r = max_k x_rk; the places are kept for backward */
-bool pnb__op_row_max_forward(pnb__tensor *t, bool recompute)
-{
-    (void)recompute;
-    t->graph->kernels.row_max(t->graph->ctx, t->n, pnb__width(t->in[0]), pnb__data(t->in[0]),
-                              t->data, t->aux[0]);
-    return true;
-}
-
-/* y_r = x_r,p with p the first place of the largest:  dx_r,p = dy_r, 0 elsewhere */
-void pnb__op_row_max_backward(pnb__tensor *t)
-{
-    t->graph->kernels.row_max_bwd(t->graph->ctx, t->n, pnb__width(t->in[0]), t->aux[0], t->grad,
-                                  t->d_in[0], t->acc_in[0]);
-}

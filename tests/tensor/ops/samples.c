@@ -105,30 +105,12 @@ static void test_pair_log_sums(void **state)
     REFUSED(pnb__pair_log_sums(IN(2, 3, 4), 2), "pair_log_sums: (2, 3, 4) has no two rows");
 }
 
-static void test_row_max(void **state)
-{
-    double want[6];
-    (void)state;
-    begin_graph(PNB__F64, false);
-    pnb__tensor *x = IN(2, 3, 4);
-    for (size_t r = 0; r < 6; r++) {
-        want[r] = -INFINITY;
-        for (size_t k = 0; k < 4; k++)
-            want[r] = fmax(want[r], numbers(x)[r * 4 + k]);
-    }
-    pnb__tensor *out = pnb__row_max(x);
-    expect_shape(out, SHAPE(2, 3));
-    expect_values(out, want, 6);
-    REFUSED(pnb__row_max(IN(3, 0)), "row_max: (3, 0) has no row");
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_match_nll),
         cmocka_unit_test(test_one_tensor_on_both_sides),
         cmocka_unit_test(test_pair_log_sums),
-        cmocka_unit_test(test_row_max),
     };
     return cmocka_run_group_tests(tests, open_ctx, close_ctx);
 }
