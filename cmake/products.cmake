@@ -7,7 +7,8 @@ foreach(room IN LISTS library_rooms)
         list(APPEND library_objects $<TARGET_OBJECTS:pnb_room_${room}>)
     endif()
 endforeach()
-set(library_links OpenMP::OpenMP_C pnb_mpi pnb_blas pnb_media pnb_fonts pnb_faiss pnb_databases m)
+list(APPEND library_objects ${PNB_CUDA_OBJECTS})
+set(library_links OpenMP::OpenMP_C pnb_mpi pnb_blas pnb_cuda pnb_media pnb_fonts pnb_faiss pnb_databases m)
 
 # Exported: pnb_<letter>..., the public API; pnb__..., shared between our files, stays inside.
 set(version_script ${CMAKE_BINARY_DIR}/penumbra.map)
@@ -17,6 +18,9 @@ file(CONFIGURE OUTPUT ${version_script}
 add_library(penumbra_static STATIC ${library_objects})
 add_library(penumbra_shared SHARED ${library_objects})
 foreach(library penumbra_static penumbra_shared)
+    if(PNB_CUDA_OBJECTS)
+        add_dependencies(${library} pnb_cuda_objects)
+    endif()
     set_target_properties(${library} PROPERTIES OUTPUT_NAME penumbra LINKER_LANGUAGE C)
     target_include_directories(${library} INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
                                $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)

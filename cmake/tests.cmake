@@ -29,6 +29,36 @@ function(pnb_register_test name)
     endif()
 endfunction()
 
+# The kernels of src/kernels/cuda as the last table of the tests of kernels: on threads of the host, in C++,
+# where the column is not built; else, if asked, on this machine's device.
+option(PNB_TEST_ON_DEVICE "Tests of kernels run on a CUDA device, and on nothing else" OFF)
+if(PNB_TEST_ON_DEVICE AND NOT PNB_CUDA_FOUND)
+    message(FATAL_ERROR "PNB_TEST_ON_DEVICE needs the column of CUDA (PNB_CUDA=ON says what is missing)")
+endif()
+if(NOT PNB_CUDA_FOUND AND CMAKE_CXX_COMPILER_LOADED)
+    set(emulated ${cuda_sources})
+    list(FILTER emulated EXCLUDE REGEX "/(device|products)\\.cu$")
+    set_source_files_properties(${emulated} PROPERTIES LANGUAGE CXX COMPILE_OPTIONS
+        "-xc++;-include;${PROJECT_SOURCE_DIR}/tests/kernels/cuda/emulate.h;-Wno-conversion;-Wno-sign-conversion")
+    add_library(pnb_cuda_emulated OBJECT ${emulated} ${PROJECT_SOURCE_DIR}/tests/kernels/cuda/emulate.cpp)
+    target_include_directories(pnb_cuda_emulated PRIVATE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/src
+                               ${PROJECT_SOURCE_DIR}/include)
+    set_target_properties(pnb_cuda_emulated PROPERTIES CXX_STANDARD 17)
+endif()
+# A program of tests/kernels gets that table.
+function(pnb_add_cuda_table target)
+    if(TARGET pnb_cuda_emulated)
+        target_link_libraries(${target} PRIVATE pnb_cuda_emulated)
+        target_compile_definitions(${target} PRIVATE PNB_TEST_CUDA)
+        set_target_properties(${target} PROPERTIES LINKER_LANGUAGE CXX)
+    elseif(PNB_TEST_ON_DEVICE)
+        target_sources(${target} PRIVATE ${PROJECT_SOURCE_DIR}/tests/kernels/cuda/on_device.c)
+        set_source_files_properties(${ARGN} PROPERTIES COMPILE_OPTIONS
+            "-include;${PROJECT_SOURCE_DIR}/tests/kernels/cuda/on_device.h")
+        target_include_directories(${target} PRIVATE ${PNB_CUBLAS_INCLUDE})
+    endif()
+endfunction()
+
 # tests/<room>/.../<topic>.c: one program each, linked with its row and everything below.
 foreach(room IN LISTS PNB_ROOMS)
     if(room STREQUAL store AND NOT SQLITE_FOUND)
@@ -39,6 +69,7 @@ foreach(room IN LISTS PNB_ROOMS)
     if(NOT POSTGRES_FOUND)
         list(FILTER sources EXCLUDE REGEX "/store/postgres/")
     endif()
+    list(FILTER sources EXCLUDE REGEX "/kernels/cuda/on_device\\.c$")
     foreach(source IN LISTS sources)
         get_filename_component(topic ${source} NAME_WE)
         # These replace malloc for the whole process: with GCC's sanitizer, or none, because the
@@ -50,6 +81,9 @@ foreach(room IN LISTS PNB_ROOMS)
         set(target test_${room}_${topic})
         pnb_add_program(${target} ${room} ${source})
         target_link_libraries(${target} PRIVATE PkgConfig::CMOCKA ${CMAKE_DL_LIBS})
+        if(room STREQUAL kernels OR (topic STREQUAL halves AND TARGET pnb_cuda_emulated))
+            pnb_add_cuda_table(${target} ${source})
+        endif()
         target_compile_definitions(${target} PRIVATE PNB_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
         set_target_properties(${target} PROPERTIES
                               RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests/${room})

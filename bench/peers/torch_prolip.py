@@ -242,7 +242,7 @@ def ppcl_loss(image, text, scale, bias, negative_only=False):
     logits = scale * logits + (bias if bias is not None else 0)
     labels = -torch.ones_like(logits)
     if not negative_only:
-        labels += 2 * torch.eye(len(logits), dtype=logits.dtype)
+        labels += 2 * torch.eye(len(logits), dtype=logits.dtype, device=logits.device)
     return -F.logsigmoid(labels * logits).sum() / len(logits)
 
 

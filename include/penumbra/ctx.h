@@ -28,11 +28,17 @@ typedef enum pnb_log_level { PNB_LOG_DEBUG, PNB_LOG_INFO, PNB_LOG_WARN } pnb_log
  * valid during the call only. The library itself never prints. */
 typedef void (*pnb_log_fn)(void *user, pnb_log_level level, const char *text);
 
-/* Which loops do the work; results of the two agree to rounding, not to the bit. */
+/* Which loops do the work; results of two agree to rounding, not to the bit. */
 typedef enum pnb_device {
     PNB_DEVICE_CPU, /* BLAS and SIMD, the fastest code this machine runs */
-    PNB_DEVICE_REF  /* plain C only: slow, the oracle of the tests */
+    PNB_DEVICE_REF, /* plain C only: slow, the oracle of the tests */
+    PNB_DEVICE_CUDA /* an NVIDIA GPU; what is computed in doubles, and what searches embedding sets,
+                       stays with the processor */
 } pnb_device;
+
+/* The device of a word, "cpu", "ref", "cuda" or "cuda:1", and its number, 0 where none is said;
+ * both are untouched on failure.  Errors  NOT_FOUND (the text lists the words) */
+pnb_status pnb_device_parse(pnb_device *out, int *index, const char *name, pnb_error *err);
 
 /* Highest instruction set the cpu kernels may use; AUTO asks the machine. X(NAME, word):
  *   AUTO         the highest of those below that the machine has, EMULATED left out
@@ -68,6 +74,7 @@ pnb_status pnb_isa_parse(pnb_isa *out, const char *name, pnb_error *err);
 typedef struct pnb_ctx_opts {
     int n_threads;        /* 0: all cores this process may use */
     pnb_device device;    /* PNB_DEVICE_CPU */
+    int device_index;     /* of CUDA: which of the machine's devices, as the driver numbers them */
     pnb_isa isa;          /* PNB_ISA_AUTO; results may differ in the last bits between two */
     bool batch_invariant; /* an input's embedding has the same bits in every batch; costs speed only
                              where products go through BLAS (machines without AVX2) */
@@ -84,7 +91,9 @@ pnb_ctx_opts pnb_ctx_opts_default(void);
 /* Creates a context. `opts` may be NULL for the defaults. Free with pnb_ctx_free. Threads start
  * with the first call that uses them, and end with the process.
  * Errors  ARG (a negative number of threads, a device or isa that does not exist), UNSUPPORTED
- *         (an isa that the machine lacks: nothing slower is taken in its place), NOMEM */
+ *         (an isa that the machine lacks, CUDA where the library was built without it or the driver
+ *         or cuBLASLt is missing: nothing slower is taken in its place), NOT_FOUND (no device of
+ *         that number), NOMEM */
 pnb_status pnb_ctx_create(pnb_ctx **out, const pnb_ctx_opts *opts, pnb_error *err);
 void pnb_ctx_free(pnb_ctx *ctx); /* NULL is fine */
 

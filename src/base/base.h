@@ -261,9 +261,12 @@ struct pnb_ctx {
     /* A device's column of kernels, which overwrites slots after the CPU's; NULL: none */
     void (*column)(struct pnb__kernels *k);
     void *device_handle; /* of that column alone: its device, stream, library handles */
+    void (*close_device)(struct pnb_ctx *ctx); /* gives the handle back; NULL: none */
     /* A kind of index in place of the one that is asked for (index/index_kind.h); NULL: none */
     const struct pnb__index_calls *index;
 };
+/* pnb_ctx_create but for devices with memory of their own, which kernels/open_context.c opens. */
+pnb_status pnb__ctx_create(pnb_ctx **out, const pnb_ctx_opts *opts, pnb_error *err);
 void pnb__log(const pnb_ctx *ctx, pnb_log_level level, const char *fmt, ...) PNB_PRINTF(3, 4);
 double pnb__now_s(void); /* monotonic seconds */
 

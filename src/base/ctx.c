@@ -4,6 +4,8 @@
  * default thread count is the number of cores this process may use. The instruction set is a
  * ceiling for src/kernels/cpu; asking for one the machine lacks is an error, not a silent fallback,
  * because tests ask for it to cover that code. */
+#include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "base/base.h"
@@ -21,6 +23,32 @@ const char *pnb_version(void)
 pnb_ctx_opts pnb_ctx_opts_default(void)
 {
     return (pnb_ctx_opts){.n_threads = 0};
+}
+
+/* "cuda:1": digits alone behind the colon, and few of them. */
+static bool parse_index(const char *text, int *out)
+{
+    size_t n = strspn(text, "0123456789");
+    *out = n > 0 && n < 5 && text[n] == '\0' ? atoi(text) : -1;
+    return *out >= 0;
+}
+
+pnb_status pnb_device_parse(pnb_device *out, int *index, const char *name, pnb_error *err)
+{
+    static const char *const names[] = {"cpu", "ref", "cuda"}; /* in the order of the enum */
+    int number = 0;
+    for (size_t i = 0; i < PNB_COUNT(names); i++) {
+        size_t n = strlen(names[i]);
+        bool is_numbered = i == PNB_DEVICE_CUDA && strncmp(name, names[i], n) == 0 &&
+                           name[n] == ':' && parse_index(name + n + 1, &number);
+        if (!is_numbered && strcmp(name, names[i]) != 0)
+            continue;
+        *out = (pnb_device)i;
+        *index = number;
+        return PNB_OK;
+    }
+    return pnb__fail(err, PNB_NOT_FOUND, "device %s is not known; there are cpu, ref, cuda, cuda:1",
+                     name);
 }
 
 PNB_DEFINE_NAME(pnb_isa_name, pnb_isa, PNB_NAMES_OF_IDENTS(PNB_ISA_LIST), "unknown")
@@ -45,13 +73,13 @@ static pnb_status resolve_isa(pnb_isa wanted, pnb_isa *out, pnb_error *err)
     return PNB_OK;
 }
 
-pnb_status pnb_ctx_create(pnb_ctx **out, const pnb_ctx_opts *opts, pnb_error *err)
+pnb_status pnb__ctx_create(pnb_ctx **out, const pnb_ctx_opts *opts, pnb_error *err)
 {
     pnb_ctx_opts chosen = opts == NULL ? pnb_ctx_opts_default() : *opts;
     if (chosen.n_threads < 0)
         return pnb__fail(err, PNB_ARG, "%d threads wanted; 1 or more, or 0 for every core",
                          chosen.n_threads);
-    if ((unsigned)chosen.device > PNB_DEVICE_REF)
+    if ((unsigned)chosen.device > PNB_DEVICE_CUDA)
         return pnb__fail(err, PNB_ARG, "device %d is not one of pnb_device", (int)chosen.device);
     pnb_isa isa = PNB_ISA_GENERIC;
     pnb_status status = resolve_isa(chosen.isa, &isa, err);
@@ -73,6 +101,8 @@ pnb_status pnb_ctx_create(pnb_ctx **out, const pnb_ctx_opts *opts, pnb_error *er
 
 void pnb_ctx_free(pnb_ctx *ctx)
 {
+    if (ctx != NULL && ctx->close_device != NULL)
+        ctx->close_device(ctx);
     pnb__free(ctx);
 }
 

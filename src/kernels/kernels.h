@@ -76,7 +76,9 @@ typedef struct pnb__packed {
  * beta is 0 or 1; 1 excludes the epilogue (bias, act, col_scale, residual all absent).
  * residual may be c itself. pre, when not NULL, receives the input of act (same layout as c).
  * packed, when not NULL, is read instead of b from its column packed_first on: k is that of packed,
- * alpha and bits are those of the product with b. Not with n_batch > 1. */
+ * alpha and bits are those of the product with b. Not with n_batch > 1.
+ * a_halves, c_halves: of gemm_bf16 alone, by tables with halves_head_dim: a is bfloat16, and needs
+ * no rounding; c is written as bfloat16 (pre and residual absent). */
 typedef struct pnb__gemm_args {
     bool trans_a, trans_b;
     size_t m, n, k, lda, ldb, ldc;
@@ -94,6 +96,7 @@ typedef struct pnb__gemm_args {
     const pnb__packed *packed;
     size_t packed_first; /* a multiple of the table's gemm_group */
     void *work;          /* of gemm_i8, gemm_bf16, gemm_rounded: bytes of their _work */
+    bool a_halves, c_halves;
 } pnb__gemm_args;
 
 /* Activations of an integer product are rounded to this many levels above 0. In 7 bits the sums of
@@ -109,7 +112,10 @@ typedef struct pnb__gemm_args {
  * log-sum-exp of the scaled scores (needed by backward); NULL when not wanted.
  * causal: query i (aligned to the end: position n_kv - n_q + i) sees keys <= its position.
  * kv_len: number of valid keys of each batch item, or NULL for all. Never holds n_q x n_kv for a
- * whole batch: the workspace is per thread. */
+ * whole batch: the workspace is per thread.
+ * rounds: factors of all four products (forward: q, k, the weights, v) are rounded to bfloat16,
+ * sums are floats; halves: q, k, v and out are bfloat16 themselves, forward only. Both may be asked
+ * of tables with halves_head_dim alone, halves up to that. */
 typedef struct pnb__attention_args {
     size_t n_batch, n_heads, n_q, n_kv, head_dim;
     size_t batch_q, row_q, batch_kv, row_kv, batch_out, row_out;
@@ -123,12 +129,14 @@ typedef struct pnb__attention_args {
     const void *d_out;
     void *dq, *dk, *dv;
     bool accumulate_q, accumulate_kv;
+    bool rounds, halves;
 } pnb__attention_args;
 
 /* LayerNorm over the last axis: y = (x - mean) * rstd * w + b; w and b may be NULL (1 and 0).
  * mean and rstd (rows) are written by forward and read by backward; NULL allowed in forward.
  * Backward: dx from dy, x, mean, rstd; dw, db (NULL allowed) summed over rows in fixed order using
- * work (layernorm_work bytes). Forward allows y == x. */
+ * work (layernorm_work bytes). Forward allows y == x.
+ * halves: y is written as bfloat16 (not over x), by tables with halves_head_dim. */
 typedef struct pnb__layernorm_args {
     size_t rows, width;
     double eps;
@@ -137,6 +145,7 @@ typedef struct pnb__layernorm_args {
     const void *dy;
     void *dx, *dw, *db, *work;
     bool accumulate_x, accumulate_w;
+    bool halves;
 } pnb__layernorm_args;
 
 /* Element-wise with broadcasting over up to 5 dims: a stride of 0 repeats. y is contiguous. */
@@ -504,9 +513,20 @@ typedef struct pnb__kernels {
     size_t gemm_bf16_group; /* the same of gemm_bf16 */
     int bf16_parts;         /* the most that gemm_bf16 takes: 1, or 3 */
     bool parts_gain;        /* and several are faster than gemm, which is as exact */
+    size_t halves_head_dim; /* values between kernels may be kept in bfloat16 where they are rounded
+                               to it anyway, with heads of attention up to this; 0: no halves */
     void (*products_bf16)(const pnb__bf16_args *a);  /* NULL where floats are as fast */
     void (*dots_bf16)(const pnb__bf16_dots_args *a); /* with products_bf16 */
     void (*products_i8)(const pnb__i8_args *a);      /* NULL where it is not twice as fast */
+    /* Steps that are asked for in the same way again and again, kept by a device and asked for at
+     * once; all NULL where that gains nothing. From record_begin to record_end the calling thread's
+     * slots are noted, not done; other threads' are done as ever. record_end gives NULL where a
+     * step waited for the device or moved numbers from or to the host: then nothing was done and
+     * nothing is kept. */
+    bool (*record_begin)(const pnb_ctx *ctx);
+    void *(*record_end)(const pnb_ctx *ctx);
+    void (*record_run)(const pnb_ctx *ctx, void *recorded);
+    void (*record_free)(const pnb_ctx *ctx, void *recorded);
     pnb__host_kernels host;
 #define PNB__KERNEL(column, returns, name, parameters, names) returns(*name) parameters;
 #include "kernels/kernels.def"

@@ -105,6 +105,14 @@ pnb_status pnb__model_train_in_bf16(pnb_model *m, pnb_error *err);
 
 /* ---- model_encode.c ---- */
 
+/* What was encoded last, once more, without moving numbers: until the device is done with it. For
+ * benches.  Errors  ARG (that tower has encoded nothing yet), those of encoding */
+pnb_status pnb__model_run_again(pnb_model *m, bool is_text, pnb_error *err);
+/* and step by step: pnb__graph_time_steps */
+pnb_status pnb__model_time_steps(pnb_model *m, bool is_text,
+                                 void (*tell)(void *user, const char *what, double seconds),
+                                 void *user, pnb_error *err);
+
 /* Planned graphs depend on how weights are stored: all are made again at their next use. */
 void pnb__model_replan(pnb_model *m);
 

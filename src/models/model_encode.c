@@ -277,6 +277,28 @@ static pnb_status run_plan(const pnb_model *m, const pnb__plan *e, pnb__side sid
     return status;
 }
 
+pnb_status pnb__model_run_again(pnb_model *m, bool is_text, pnb_error *err)
+{
+    const pnb__plan *e = &m->own.plan[is_text ? PNB__TEXT_SIDE : PNB__IMAGE_SIDE];
+    if (e->graph == NULL)
+        return pnb__fail(err, PNB_ARG, "this tower has encoded nothing yet");
+    pnb_status status = pnb__graph_run(e->graph, err);
+    if (status != PNB_OK)
+        return status;
+    (void)pnb__read_scalar(e->unit); /* waits */
+    return pnb__graph_check(e->graph, err);
+}
+
+pnb_status pnb__model_time_steps(pnb_model *m, bool is_text,
+                                 void (*tell)(void *user, const char *what, double seconds),
+                                 void *user, pnb_error *err)
+{
+    const pnb__plan *e = &m->own.plan[is_text ? PNB__TEXT_SIDE : PNB__IMAGE_SIDE];
+    if (e->graph == NULL)
+        return pnb__fail(err, PNB_ARG, "this tower has encoded nothing yet");
+    return pnb__graph_time_steps(e->graph, tell, user, err);
+}
+
 static float *row_of(float *array, size_t row, size_t width)
 {
     return array != NULL ? array + row * width : NULL;

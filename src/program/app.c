@@ -21,9 +21,10 @@ const pnb__option pnb__common_options[] = {
     PNB__ROW_INT("threads", AT(threads), "N",
                  "Threads to compute with; 0 is every core this process may use",
                  PNB__RANGE(0, 4096), .fallback = "0", .letter = 't'),
-    PNB__ROW_CHOICE(
-        "device", AT(device), "NAME", "cpu|ref",
-        "What computes: cpu is the fastest code this machine runs, ref the plain C oracle",
+    PNB__ROW_TEXT(
+        "device", AT(device), "NAME",
+        "What computes: cpu is the fastest code of this processor, ref the plain C oracle, "
+        "cuda or cuda:1 an NVIDIA GPU (for networks; sets are searched by the processor)",
         .fallback = "cpu"),
     PNB__ROW_FLAG("batch-invariant", AT(batch_invariant),
                   "Embeddings with the same bits in batches of every size (always so with AVX2)"),

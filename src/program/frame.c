@@ -34,18 +34,24 @@ static pnb_status make_ctx(pnb__app *app)
     if (opts.n_threads == 0)
         opts.n_threads = pnb__together_threads(app);
     opts.batch_invariant = app->common.batch_invariant;
-    opts.device = strcmp(app->common.device, "ref") == 0 ? PNB_DEVICE_REF : PNB_DEVICE_CPU;
     opts.log = on_log;
     opts.log_user = app;
-    pnb_status status = PNB_OK;
+    pnb_status status =
+        pnb_device_parse(&opts.device, &opts.device_index, app->common.device, &app->err);
+    if (status != PNB_OK) {
+        app->usage = true;
+        pnb__error_prefix(&app->err, "--device");
+        return status;
+    }
     if (app->cpu != NULL && app->cpu[0] != '\0')
         status = pnb_isa_parse(&opts.isa, app->cpu, &app->err);
-    if (status == PNB_OK)
-        status = pnb_ctx_create(&app->ctx, &opts, &app->err);
-    if (status != PNB_OK && opts.isa != PNB_ISA_AUTO)
-        pnb__error_prefix(&app->err, "PENUMBRA_CPU=%s", app->cpu);
-    else if (status == PNB_NOT_FOUND)
+    if (status != PNB_OK) {
         pnb__error_prefix(&app->err, "PENUMBRA_CPU");
+        return status;
+    }
+    status = pnb_ctx_create(&app->ctx, &opts, &app->err);
+    if (status != PNB_OK && opts.isa != PNB_ISA_AUTO && opts.device != PNB_DEVICE_CUDA)
+        pnb__error_prefix(&app->err, "PENUMBRA_CPU=%s", app->cpu);
     return status;
 }
 

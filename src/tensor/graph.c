@@ -37,6 +37,8 @@ void pnb__graph_free(pnb__graph *g)
 {
     if (g == NULL)
         return;
+    if (g->recorded != NULL)
+        g->kernels.record_free(g->ctx, g->recorded);
     if (g->memory != NULL)
         g->kernels.mem_free(g->ctx, g->memory, g->memory_bytes);
     pnb__arena_free(&g->arena);
@@ -272,6 +274,8 @@ const pnb__tensor *pnb__root_const(const pnb__tensor *t)
 
 size_t pnb__elem_bytes(const pnb__tensor *t)
 {
+    if (t->is_half)
+        return sizeof(uint16_t);
     return t->kind == PNB__INT32 ? sizeof(int32_t) : PNB__REAL_SIZE(t->graph->kernels.real);
 }
 

@@ -106,6 +106,11 @@ pnb_status pnb__graph_plan(pnb__graph *g, pnb__tensor *loss, pnb_error *err);
 /* Runs forward, then backward if planned with a loss. NUMERIC when an op found its input invalid,
  * IO when inputs did not reach the device. */
 pnb_status pnb__graph_run(pnb__graph *g, pnb_error *err);
+/* One run step by step, each waited for before the next: what it was, "linear (50432, 3072) of
+ * 768", and seconds. Not of a graph that is kept by a device: the sum is more than a run takes. */
+pnb_status pnb__graph_time_steps(pnb__graph *g,
+                                 void (*tell)(void *user, const char *what, double seconds),
+                                 void *user, pnb_error *err);
 /* In runs from here on `watch` is called as soon as a parameter of the graph has all of its
  * gradient, in the order in which backward is done with them; NULL: nobody watches. After plan. */
 void pnb__graph_watch_grads(pnb__graph *g, void (*watch)(void *user, pnb__param *p), void *user);
@@ -255,8 +260,6 @@ pnb__tensor *pnb__gru_step(pnb__tensor *gx, pnb__tensor *gh, pnb__tensor *h);
 /* lengths (B) int32 in [0,T] -> (B,T): 0 at positions below the length, -inf beyond: what is added
  * to scores before a softmax over positions. No gradient. */
 pnb__tensor *pnb__length_mask(pnb__tensor *lengths, size_t n_positions);
-/* values (R, k) and, through *indices when not NULL, int32 (R, k). No gradient. */
-pnb__tensor *pnb__top_k(pnb__tensor *x, size_t k, pnb__tensor **indices);
 /* Soft contrastive loss of every pair over J samples of each side (PCME Eq. 5 to 7).
  *   nll[i][t] = log J^2 - log sum_jk s(factor sign (shift - scale sqrt(|x_ij - y_tk|^2 + 1e-6)))
  * x (B1,J,D), y (B2,J,D), scale and shift (), signs (B1,B2) of 1 and -1 -> (B1,B2); s the logistic.

@@ -66,6 +66,7 @@ struct pnb__tensor {
     /* Set by the planner: buffer numbers, then pointers. */
     bool read_back;   /* a backward step reads the value */
     bool is_in_place; /* forward writes over inplace_in */
+    bool is_half;     /* the value is bfloat16: halves.c */
     bool is_again;    /* by the run: forward is called in backward, for a second time */
     bool needed, needs_grad, grad_started, has_partial_views, is_recomputed;
     int buffer, again_buffer, aux_buffer[PNB__MAX_AUX], aux_again_buffer[PNB__MAX_AUX];
@@ -122,6 +123,8 @@ struct pnb__graph {
     size_t n_ready;
     double flops; /* of one run */
     uint64_t n_runs;
+    void *recorded; /* its steps, kept by the device: run.c; NULL: none */
+    bool never_record;
     uint64_t stream;
 };
 
@@ -165,6 +168,12 @@ void pnb__conv2d_args_of(const pnb__tensor *t, pnb__conv2d_args *a);
  * which are only faster packed: where memory is short these stay as they are. NOMEM for the former.
  */
 pnb_status pnb__graph_pack(pnb__graph *g, bool small, pnb_error *err);
+
+/* ---- values in bfloat16 (halves.c) ---- */
+void pnb__graph_mark_halves(pnb__graph *g);          /* before buffers are planned */
+bool pnb__linear_makes_halves(const pnb__tensor *t); /* could end in them */
+bool pnb__linear_reads_halves(const pnb__tensor *t, int input);
+size_t pnb__attention_head_dim(const pnb__tensor *t);
 
 /* Prototypes of every op. */
 #define PNB__OP(NAME, name)                                                                        \

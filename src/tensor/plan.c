@@ -309,7 +309,8 @@ static bool lives_on_without_segments(const pnb__tensor *t)
 static bool may_take_place(const pnb__tensor *t, const pnb__tensor *input)
 {
     return input->op != NULL && input->n == t->n && input->kind == t->kind &&
-           !overlaps_other_input(t, input) && !lives_on_without_segments(input);
+           input->is_half == t->is_half && !overlaps_other_input(t, input) &&
+           !lives_on_without_segments(input);
 }
 
 /* Lets a result take the place of an input whose life ends at that very step. */
@@ -450,6 +451,7 @@ pnb_status pnb__graph_plan(pnb__graph *g, pnb__tensor *loss, pnb_error *err)
         g->loss = loss;
         mark_needed(g);
         mark_gradients(g);
+        pnb__graph_mark_halves(g);
         plan_leaves(g);
         plan_forward(g);
         plan_backward(g);

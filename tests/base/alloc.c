@@ -123,7 +123,7 @@ static void callers_report_out_of_memory(void **state)
     pnb_error err = PNB_ERROR_INIT;
     pnb_ctx *ctx = NULL;
     pnb__alloc_fail_after(0);
-    assert_int_equal(pnb_ctx_create(&ctx, NULL, &err), PNB_NOMEM);
+    assert_int_equal(pnb__ctx_create(&ctx, NULL, &err), PNB_NOMEM);
     assert_null(ctx);
     assert_int_equal(err.status, PNB_NOMEM);
 }

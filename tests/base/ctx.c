@@ -14,7 +14,7 @@ static void defaults_are_resolved(void **state)
 {
     (void)state;
     pnb_ctx *ctx = NULL;
-    assert_int_equal(pnb_ctx_create(&ctx, NULL, NULL), PNB_OK);
+    assert_int_equal(pnb__ctx_create(&ctx, NULL, NULL), PNB_OK);
     assert_true(pnb_ctx_n_threads(ctx) >= 1);
     assert_int_equal(ctx->device, PNB_DEVICE_CPU);
     assert_int_not_equal(ctx->isa, PNB_ISA_AUTO);
@@ -31,7 +31,7 @@ static void choices_are_kept(void **state)
     opts.device = PNB_DEVICE_REF;
     opts.isa = PNB_ISA_GENERIC;
     pnb_ctx *ctx = NULL;
-    assert_int_equal(pnb_ctx_create(&ctx, &opts, NULL), PNB_OK);
+    assert_int_equal(pnb__ctx_create(&ctx, &opts, NULL), PNB_OK);
     assert_int_equal(pnb_ctx_n_threads(ctx), 3);
     assert_int_equal(ctx->device, PNB_DEVICE_REF);
     assert_int_equal(ctx->isa, PNB_ISA_GENERIC);
@@ -42,7 +42,7 @@ static void assert_refused(pnb_ctx_opts opts, const char *word)
 {
     pnb_ctx *ctx = NULL;
     pnb_error err = PNB_ERROR_INIT;
-    assert_int_equal(pnb_ctx_create(&ctx, &opts, &err), PNB_ARG);
+    assert_int_equal(pnb__ctx_create(&ctx, &opts, &err), PNB_ARG);
     assert_null(ctx);
     assert_non_null(strstr(err.text, word));
 }
@@ -61,11 +61,11 @@ static void isa_is_a_ceiling(void **state)
 {
     (void)state;
     pnb_ctx *best = NULL;
-    assert_int_equal(pnb_ctx_create(&best, NULL, NULL), PNB_OK);
+    assert_int_equal(pnb__ctx_create(&best, NULL, NULL), PNB_OK);
     for (int isa = PNB_ISA_GENERIC; isa <= PNB_ISA_EMULATED; isa++) {
         pnb_ctx_opts opts = {.isa = (pnb_isa)isa};
         pnb_ctx *ctx = NULL;
-        pnb_status status = pnb_ctx_create(&ctx, &opts, NULL);
+        pnb_status status = pnb__ctx_create(&ctx, &opts, NULL);
         bool is_here = isa <= (int)best->isa || isa == PNB_ISA_EMULATED;
         assert_int_equal(status, is_here ? PNB_OK : PNB_UNSUPPORTED);
         if (ctx != NULL) {

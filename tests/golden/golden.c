@@ -1,4 +1,4 @@
-/* golden [--device cpu|ref] [--threads N] [--data DIR] CASE_DIR...
+/* golden [--device cpu|ref|cuda] [--threads N] [--data DIR] CASE_DIR...
  *
  * Prints the worst error of every tensor and ends with 0 only when every case compared at least one
  * value and every value was within its tolerance. Acceptance: |got - want| <= abs + rel * |want|,
@@ -383,8 +383,9 @@ int main(int argc, char **argv)
     int first = 1;
     for (; first < argc && argv[first][0] == '-'; first++) {
         bool has_value = first + 1 < argc;
-        if (has_value && strcmp(argv[first], "--device") == 0)
-            opts.device = strcmp(argv[++first], "ref") == 0 ? PNB_DEVICE_REF : PNB_DEVICE_CPU;
+        if (has_value && strcmp(argv[first], "--device") == 0 &&
+            pnb_device_parse(&opts.device, &opts.device_index, argv[first + 1], NULL) == PNB_OK)
+            first++;
         else if (has_value && strcmp(argv[first], "--threads") == 0)
             opts.n_threads = atoi(argv[++first]);
         else if (has_value && strcmp(argv[first], "--data") == 0)
@@ -393,8 +394,9 @@ int main(int argc, char **argv)
             opts.isa = PNB_ISA_EMULATED;
             all.precision = PNB_PRECISION_FP32_TILES;
         } else {
-            fprintf(stderr, "usage: golden [--device cpu|ref] [--threads N] [--data DIR] [--tiles] "
-                            "CASE_DIR...\n");
+            fprintf(stderr,
+                    "usage: golden [--device cpu|ref|cuda] [--threads N] [--data DIR] [--tiles] "
+                    "CASE_DIR...\n");
             return 2;
         }
     }

@@ -1,10 +1,12 @@
 /* The attention slots against the f64 reference, and that reference against softmax written out
  * and against central differences. */
+#include "kernels/bf16.h"
 #include "tests/kernels/harness.h"
 
 typedef struct attention_case {
     size_t n_batch, n_heads, n_q, n_kv, head_dim;
     bool causal, limited, add_q, add_kv, fused; /* fused: q, k, v side by side in one array */
+    bool rounds;                                /* where the table takes halves */
     double spread;
     int q, k, v, out, lse, d_out, dq, dk, dv;
     int32_t kv_len[8];
@@ -21,6 +23,7 @@ static pnb__attention_args attention_args_of(const attention_case *c)
     a.kv_len = c->limited ? c->kv_len : NULL;
     a.scale = 1 / sqrt((double)c->head_dim);
     a.accumulate_q = c->add_q, a.accumulate_kv = c->add_kv;
+    a.rounds = c->rounds;
     return a;
 }
 
@@ -56,7 +59,9 @@ static void attention_body(run *r, fixture *x)
 static void check_attention(attention_case c)
 {
     fixture x;
-    fixture_init(&x, 7 + c.n_q + 1000 * c.n_kv + c.head_dim, 2e-5, 1e-5);
+    /* rounded weights are off by 2^-9 each, scores by as much of their size */
+    double tolerance = c.rounds ? 0.02 * (1 + c.spread) : 2e-5;
+    fixture_init(&x, 7 + c.n_q + 1000 * c.n_kv + c.head_dim, tolerance, 1e-5);
     pnb__attention_args a = attention_args_of(&c);
     size_t n_q = a.batch_q * c.n_batch, n_kv = a.batch_kv * c.n_batch;
     c.q = c.k = c.v = input(&x, n_q, -c.spread, c.spread);
@@ -213,10 +218,109 @@ static void test_reference(void **state)
     }
 }
 
+/* Products in bfloat16, where a table has them; others compute as ever. */
+static void test_rounded(void **state)
+{
+    (void)state;
+    static const size_t sizes[][5] = {{2, 3, 64, 64, 64}, {1, 2, 9, 70, 16}, {2, 2, 130, 5, 80},
+                                      {3, 1, 1, 1, 8},    {1, 2, 77, 77, 7}, {1, 1, 50, 200, 128},
+                                      {1, 2, 20, 20, 130}};
+    for (size_t i = 0; i < PNB_COUNT(sizes); i++)
+        for (int masks = 0; masks < 3; masks++) {
+            const size_t *z = sizes[i];
+            attention_case c = {.n_batch = z[0], .n_heads = z[1], .n_q = z[2], .n_kv = z[3]};
+            c.head_dim = z[4];
+            c.spread = 1;
+            c.rounds = true;
+            c.fused = z[2] == z[3];
+            c.causal = masks == 1;
+            c.limited = masks == 2;
+            c.add_q = masks == 1;
+            c.add_kv = masks == 2;
+            for (size_t b = 0; b < z[0]; b++)
+                c.kv_len[b] = (int32_t)((b * 37 + 3) % (z[3] + 1));
+            check_attention(c);
+        }
+}
+
+/* ---- values that are halves themselves ---- */
+
+enum { N_BATCH = 2, N_HEADS = 3 };
+
+typedef struct halves_case {
+    size_t head_dim, n_tokens;
+} halves_case;
+
+static void halves_of(const float *from, size_t n, uint16_t *to)
+{
+    for (size_t i = 0; i < n; i++)
+        to[i] = pnb__bf16_of(from[i]);
+}
+
+static void halves_body(run *r, fixture *x)
+{
+    const halves_case *c = r->user;
+    size_t head_dim = c->head_dim, n_tokens = c->n_tokens, width = N_HEADS * head_dim,
+           n = N_BATCH * n_tokens * width;
+    float *q = P(r, x, 0), *out = P(r, x, 1);
+    pnb__attention_args a = {.n_batch = N_BATCH,
+                             .n_heads = N_HEADS,
+                             .n_q = n_tokens,
+                             .n_kv = n_tokens,
+                             .head_dim = head_dim};
+    a.row_q = a.row_kv = 3 * width;
+    a.batch_q = a.batch_kv = 3 * n_tokens * width;
+    a.row_out = width;
+    a.batch_out = n_tokens * width;
+    a.scale = 1 / sqrt((double)head_dim);
+    if (r->is_double || r->k.halves_head_dim == 0) {
+        a.q = q;
+        a.k = at(r, q, width);
+        a.v = at(r, q, 2 * width);
+        a.out = out;
+        size_t bytes = r->k.attention_work(r->ctx, &a, false);
+        a.work = work_alloc(bytes);
+        r->k.attention(r->ctx, &a);
+        work_free(a.work, bytes);
+        return;
+    }
+    uint16_t *halves = malloc(4 * n * sizeof *halves);
+    assert_non_null(halves);
+    halves_of(q, 3 * n, halves);
+    a.q = halves;
+    a.k = halves + width;
+    a.v = halves + 2 * width;
+    a.out = halves + 3 * n;
+    a.rounds = a.halves = true;
+    r->k.attention(r->ctx, &a);
+    wait_for(&r->k, r->ctx);
+    for (size_t i = 0; i < n; i++)
+        out[i] = pnb__bf16_widen(halves[3 * n + i]);
+    free(halves);
+}
+
+static void test_halves(void **state)
+{
+    (void)state;
+    static const halves_case cases[] = {{64, 70}, {64, 140}, {80, 70},  {40, 33},
+                                        {7, 130}, {128, 64}, {128, 129}};
+    for (size_t i = 0; i < PNB_COUNT(cases); i++) {
+        halves_case c = cases[i];
+        size_t n = N_BATCH * c.n_tokens * N_HEADS * c.head_dim;
+        fixture x;
+        fixture_init(&x, i, 0.02, 1e-2);
+        input(&x, 3 * n, -1, 1);
+        output(&x, n, false);
+        compare_all(&x, halves_body, &c);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sizes), cmocka_unit_test(test_masks), cmocka_unit_test(test_blocks),
-        cmocka_unit_test(test_extreme_scores), cmocka_unit_test(test_reference)};
+        cmocka_unit_test(test_rounded),  cmocka_unit_test(test_halves),
+        cmocka_unit_test(test_sizes),    cmocka_unit_test(test_masks),
+        cmocka_unit_test(test_blocks),   cmocka_unit_test(test_extreme_scores),
+        cmocka_unit_test(test_reference)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

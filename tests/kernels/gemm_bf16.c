@@ -184,7 +184,7 @@ static void test_bits_of_sums(void **state)
     for (size_t i = 0; i < p.m * p.n; i++)
         tiles[i] = tile_sum(&p, i / p.n, i % p.n);
     assert_memory_not_equal(want, tiles, p.m * p.n * sizeof *tiles);
-    for (int t = 5; t < N_TABLES; t++) { /* AVX512_BF16, AMX, emulated */
+    for (int t = 5; t < CUDA_TABLE; t++) { /* AVX512_BF16, AMX, emulated */
         pnb__kernels k;
         pnb_ctx *ctx;
         if (!table_at(t, &k, 1, &ctx))

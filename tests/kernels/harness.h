@@ -199,13 +199,57 @@ static inline pnb_ctx *test_ctx(pnb_isa isa, int n_threads)
     return pnb_ctx_create(&ctx, &opts, &err) == PNB_OK ? ctx : NULL;
 }
 
+/* The last table is the one of GPUs: its loops by threads of the host (emulate.h, where
+ * PNB_TEST_CUDA is "emulated"), or a device (on_device.h); none where neither was built. */
+#ifdef PNB_TEST_CUDA
+extern void pnb__cuda_overwrite(pnb__kernels *k);
+#endif
+#ifdef PNB_TEST_ON_DEVICE
+#define FIRST_TABLE CUDA_TABLE
+#else
+#define FIRST_TABLE 0
+#endif
+
+static inline bool cuda_table(pnb__kernels *k, int n_threads, pnb_ctx **ctx)
+{
+    *ctx = NULL;
+#if defined(PNB_TEST_ON_DEVICE)
+    pnb_ctx_opts opts = {.n_threads = n_threads, .device = PNB_DEVICE_CUDA};
+    pnb_error err = PNB_ERROR_INIT;
+    if (pnb_ctx_create(ctx, &opts, &err) != PNB_OK)
+        fail_msg("%s", err.text);
+    pnb__kernels_fill(k, *ctx, PNB__F32);
+#elif defined(PNB_TEST_CUDA)
+    *ctx = test_ctx(PNB_ISA_GENERIC, n_threads);
+    pnb__kernels_ref_f32(k);
+    pnb__cuda_overwrite(k);
+#else
+    (void)k, (void)n_threads;
+#endif
+    return *ctx != NULL;
+}
+
+/* What was asked of a table is done: of a device only then. */
+static inline void wait_for(const pnb__kernels *k, const pnb_ctx *ctx)
+{
+    pnb_error err = PNB_ERROR_INIT;
+    unsigned char nothing = 0;
+    if (!k->host_memory && k->mem_read(ctx, &nothing, &nothing, 0, &err) != PNB_OK)
+        fail_msg("%s", err.text);
+}
+
 /* Table number i of those under test: 0 is the f32 reference; false when the machine lacks it. */
-#define N_TABLES 8
+#define N_TABLES 9
+#define CUDA_TABLE (N_TABLES - 1)
 static inline bool table_at(int i, pnb__kernels *k, int n_threads, pnb_ctx **ctx)
 {
-    static const pnb_isa isas[N_TABLES] = {
+    static const pnb_isa isas[CUDA_TABLE] = {
         PNB_ISA_GENERIC,     PNB_ISA_GENERIC,     PNB_ISA_AVX2, PNB_ISA_AVX512,
         PNB_ISA_AVX512_VNNI, PNB_ISA_AVX512_BF16, PNB_ISA_AMX,  PNB_ISA_EMULATED};
+    if (i == CUDA_TABLE)
+        return cuda_table(k, n_threads, ctx);
+    if (i < FIRST_TABLE || i > CUDA_TABLE)
+        return false;
     *ctx = test_ctx(isas[i], n_threads);
     if (!*ctx)
         return false;
@@ -228,6 +272,7 @@ static inline void compare_tables(fixture *x, body_fn body, void *user, double *
             r.ctx = ctx;
             arrays_reset(x);
             body(&r, x);
+            wait_for(&r.k, ctx);
             check_guards(x, r.k.name);
             check_values(x, want, r.k.name, n_threads);
             check_threads(x, n_threads, r.k.name);

@@ -101,10 +101,11 @@ static long double exact(pnb__unary op, long double x)
 
 static void check_accuracy(const accuracy *a, const pnb__kernels *k, const pnb_ctx *ctx)
 {
-    static float x[N], y[N];
+    float x[N], y[N]; /* on the stack, which a device reaches in tests on one */
     for (size_t i = 0; i < N; i++)
         x[i] = point(a, i);
     k->unary(ctx, a->op, N, 2.5, -0.75, x, y);
+    wait_for(k, ctx);
     for (size_t i = 0; i < N; i++) {
         double want = (double)exact(a->op, (long double)x[i]);
         if (!is_close((double)y[i], want, a->abs_tol, a->rel_tol))
@@ -115,13 +116,14 @@ static void check_accuracy(const accuracy *a, const pnb__kernels *k, const pnb_c
 
 static void check_slope(const accuracy *a, const pnb__kernels *k, const pnb_ctx *ctx)
 {
-    static float x[N], y[N], dy[N], dx[N];
+    float x[N], y[N], dy[N], dx[N];
     for (size_t i = 0; i < N; i++) {
         x[i] = point(a, i);
         dy[i] = 1;
     }
     k->unary(ctx, a->op, N, 2.5, -0.75, x, y);
     k->unary_bwd(ctx, a->op, N, 2.5, x, y, dy, dx, false);
+    wait_for(k, ctx);
     pnb__kernels ref;
     pnb__kernels_ref_f64(&ref);
     for (size_t i = 0; i < N; i++) {
@@ -216,6 +218,7 @@ static void test_special_values(void **state)
         for (size_t i = 0; i < PNB_COUNT(special); i++) {
             float x = special[i].x, want = special[i].y, y;
             k.unary(ctx, special[i].op, 1, 1, 0, &x, &y);
+            wait_for(&k, ctx);
             bool same = isnan(want) ? isnan(y) : y == want;
             if (!same)
                 fail_msg("%s function %d of %g: got %g", k.name, special[i].op, (double)x,
@@ -224,6 +227,7 @@ static void test_special_values(void **state)
         for (int op = 0; op < PNB__N_UNARY; op++) { /* NaN goes through all of them */
             float x = NAN, y = 0;
             k.unary(ctx, (pnb__unary)op, 1, 1, 0, &x, &y);
+            wait_for(&k, ctx);
             if (!isnan(y))
                 fail_msg("%s function %d swallows NaN", k.name, op);
         }
@@ -243,11 +247,12 @@ static void test_extreme_slopes(void **state)
             continue;
         for (size_t i = 0; i < PNB_COUNT(far); i++) {
             for (int op = PNB__TANH; op < PNB__N_UNARY; op++) {
-                float y, dy = 1, dx;
-                k.unary(ctx, (pnb__unary)op, 1, 1, 0, &far[i], &y);
-                k.unary_bwd(ctx, (pnb__unary)op, 1, 1, &far[i], &y, &dy, &dx, false);
+                float x = far[i], y, dy = 1, dx;
+                k.unary(ctx, (pnb__unary)op, 1, 1, 0, &x, &y);
+                k.unary_bwd(ctx, (pnb__unary)op, 1, 1, &x, &y, &dy, &dx, false);
+                wait_for(&k, ctx);
                 if (!(fabsf(dx) <= 1.01f))
-                    fail_msg("%s slope of %d at %g: %g", k.name, op, (double)far[i], (double)dx);
+                    fail_msg("%s slope of %d at %g: %g", k.name, op, (double)x, (double)dx);
             }
         }
         pnb_ctx_free(ctx);
@@ -270,6 +275,7 @@ static void test_place_does_not_matter(void **state)
             k.unary(ctx, (pnb__unary)op, M, 1, 0, x, y);
             for (int i = 0; i < M; i++) {
                 k.unary(ctx, (pnb__unary)op, 1, 1, 0, x + i, &one);
+                wait_for(&k, ctx);
                 assert_memory_equal(&one, &y[i], sizeof one);
             }
         }

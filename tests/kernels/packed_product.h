@@ -122,7 +122,8 @@ static inline void check_rows_alone(const product *p)
         pnb_ctx *ctx;
         if (!table_at(t, &k, 3, &ctx))
             continue;
-        bool is_blas = p->store != PNB__STORE_I8 && k.gemm_group == 0 && t == 1;
+        bool is_blas =
+            p->store != PNB__STORE_I8 && k.gemm_group == 0 && (t == 1 || t == CUDA_TABLE);
         if (is_blas || p->parts > k.bf16_parts) { /* BLAS chooses by the number of rows */
             pnb_ctx_free(ctx);
             continue;

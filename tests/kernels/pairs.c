@@ -1,6 +1,7 @@
 /* Strips of logits: labels by marks, margins to negatives and kernels of distances, against their
- * definitions; which of equal ones counts; numbers that are none are not lost. */
-#include "tests/kernels/harness.h"
+ * definitions, and every table against the f64 reference; which of equal ones counts; numbers that
+ * are none are not lost. */
+#include "tests/kernels/strips.h"
 
 static pnb__kernels k;
 
@@ -88,31 +89,48 @@ static void margins_of_the_best(void **state)
     }
 }
 
-/* A number that is none ends in the sum, wherever it stands; a margin of 0 is none. */
+/* A number that is none ends in the sum, wherever it stands, and leads back to where the reference
+ * says; a margin of 0 is none. */
+static void check_end(const pnb__kernels *table, const pnb_ctx *ctx, bool is_hardest, size_t at)
+{
+    float products[N] = {1, 0, -1}, want[N], equal[N] = {1, 0, -1}, sum = -1, one = 1;
+    double hinges[N];
+    pnb__kernels ref;
+    pnb__margin_args a = {.m = 1, .n = N, .k = 1, .margin = 1, .is_hardest = is_hardest};
+    a.products = products, a.hinges = hinges, a.sums = &sum, a.d_sums = &one;
+    pnb__kernels_ref_f32(&ref);
+    table->margins(ctx, &a);
+    wait_for(table, ctx);
+    assert_true(sum == 0);
+    products[at] = NAN;
+    memcpy(want, products, sizeof want);
+    table->margins(ctx, &a);
+    wait_for(table, ctx);
+    assert_true(isnan(sum));
+    table->margins_bwd(ctx, &a);
+    wait_for(table, ctx);
+    a.products = want;
+    ref.margins_bwd(NULL, &a);
+    for (size_t i = 0; i < N; i++)
+        assert_true(products[i] == want[i]);
+    a.products = equal;
+    table->margins_bwd(ctx, &a);
+    wait_for(table, ctx);
+    assert_true(equal[0] == 0 && equal[1] == 0 && equal[2] == 0);
+}
+
 static void margins_at_their_ends(void **state)
 {
     (void)state;
-    for (int hardest = 0; hardest < 2; hardest++)
-        for (size_t at = 0; at < N; at++) {
-            double products[N] = {1, 0, -1}, hinges[N], sum = 0;
-            pnb__margin_args a = {.m = 1,
-                                  .n = N,
-                                  .k = 1,
-                                  .margin = 1,
-                                  .is_hardest = hardest == 1,
-                                  .products = products,
-                                  .hinges = hinges,
-                                  .sums = &sum,
-                                  .d_sums = &(double){1}};
-            k.margins(NULL, &a);
-            assert_true(sum == 0);
-            products[at] = NAN;
-            k.margins(NULL, &a);
-            assert_true(isnan(sum));
-            products[at] = at == 0 ? 1 : at == 1 ? 0 : -1;
-            k.margins_bwd(NULL, &a);
-            assert_true(products[0] == 0 && products[1] == 0 && products[2] == 0);
-        }
+    for (int t = 0; t < N_TABLES; t++) {
+        pnb__kernels table;
+        pnb_ctx *ctx;
+        if (!table_at(t, &table, 1, &ctx))
+            continue;
+        for (size_t i = 0; i < 2 * N; i++)
+            check_end(&table, ctx, i >= N, i % N);
+        pnb_ctx_free(ctx);
+    }
 }
 
 /* Rows that are one have no slope, and a root no pole there. */
@@ -158,13 +176,89 @@ static void kernels_of_distances(void **state)
     }
 }
 
+/* ---- every table ---- */
+
+static const size_t sizes[][2] = {{1, 1}, {2, 3}, {3, 7}, {5, 40}, {4, 300}, {0, 4}};
+
+static strip strip_of(size_t at, int bits)
+{
+    return (strip){
+        .m = sizes[at][0], .n = sizes[at][1], .flag = bits & 1, .backward = bits & 2, .dim = 37};
+}
+
+/* Rows name a column more than once, and their match. */
+static void labels_of_tables(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < 8 * PNB_COUNT(sizes); i++) {
+        strip c = strip_of(i / 8, (int)(i % 8));
+        int32_t columns[64], match[16];
+        fixture f;
+        c.k = i % 8;
+        c.base = i & 2 ? 0.25 : 0;
+        for (size_t j = 0; j < c.m * c.k; j++)
+            columns[j] = (int32_t)(j * 7 % 3 % c.n);
+        for (size_t j = 0; j < c.m; j++)
+            match[j] = (int32_t)(j * 5 % c.n);
+        c.columns = columns, c.match = c.flag ? match : NULL;
+        fixture_init(&f, i, 1e-5, 1e-5);
+        add_labels(&c, &f);
+        compare_all(&f, labels_body, &c);
+    }
+}
+
+static void margins_of_tables(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < 8 * PNB_COUNT(sizes); i++) {
+        strip c = strip_of(i / 8, (int)(i % 8));
+        fixture f;
+        c.k = 1 + i % 8 / 4;
+        c.dim = 5;
+        c.base = 0.2;
+        fixture_init(&f, i, 1e-5, 1e-5);
+        add_margins(&c, &f);
+        compare_all(&f, margins_body, &c);
+    }
+}
+
+static void kernels_of_tables(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < 4 * PNB_COUNT(sizes); i++) {
+        strip c = strip_of(i / 4, (int)(i % 4));
+        fixture f;
+        c.base = 0.5;
+        fixture_init(&f, i, 2e-5, 2e-5);
+        add_distances(&c, &f, 0.4);
+        compare_all(&f, kernel_body, &c);
+    }
+}
+
+/* A rate at which sums are far from 0. */
+static void spreads_of_tables(void **state)
+{
+    (void)state;
+    static const double rates[] = {0.5, 2, 300};
+    for (size_t i = 0; i < 6 * PNB_COUNT(sizes); i++) {
+        strip c = strip_of(i / 6, (int)(i % 2) * 2);
+        fixture f;
+        c.n++;
+        c.base = rates[i % 6 / 2];
+        fixture_init(&f, i, 2e-4, 2e-4);
+        add_distances(&c, &f, 0.4);
+        f.arrays[c.square_x].is_output = false; /* the strip is of rows of y */
+        compare_all(&f, spread_body, &c);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(labels_by_marks),
-        cmocka_unit_test(margins_of_the_best),
-        cmocka_unit_test(margins_at_their_ends),
-        cmocka_unit_test(kernels_of_distances),
+        cmocka_unit_test(labels_by_marks),       cmocka_unit_test(margins_of_the_best),
+        cmocka_unit_test(margins_at_their_ends), cmocka_unit_test(kernels_of_distances),
+        cmocka_unit_test(labels_of_tables),      cmocka_unit_test(margins_of_tables),
+        cmocka_unit_test(kernels_of_tables),     cmocka_unit_test(spreads_of_tables),
     };
     return cmocka_run_group_tests(tests, use_doubles, NULL);
 }

@@ -6,7 +6,9 @@
 #include "commands/bench/bench.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -121,6 +123,72 @@ static pnb_status encode_once(void *user, pnb_error *err)
     return pnb_model_encode_image(w->model, w->pixels, w->batch, &out, err);
 }
 
+/* The tower alone: inputs lie where it reads them, results stay. */
+static pnb_status run_again(void *user, pnb_error *err)
+{
+    const encode_work *w = user;
+    return pnb__model_run_again(w->model, w->is_text, err);
+}
+
+/* ---- where a run spends its time ---- */
+
+enum { MOST_KINDS = 128, STEP_RUNS = 3 };
+
+typedef struct step_kind {
+    char what[192];
+    size_t n;
+    double seconds;
+} step_kind;
+
+typedef struct step_times {
+    step_kind kinds[MOST_KINDS];
+    size_t n;
+    double seconds;
+} step_times;
+
+/* Steps of one shape are one row; more shapes than there is room for end in the last. */
+static void add_step(void *user, const char *what, double seconds)
+{
+    step_times *t = user;
+    size_t i = 0;
+    while (i < t->n && strcmp(t->kinds[i].what, what) != 0)
+        i++;
+    if (i == t->n && t->n < MOST_KINDS) {
+        snprintf(t->kinds[i].what, sizeof t->kinds[i].what, "%s", what);
+        t->n++;
+    }
+    i = PNB_MIN(i, (size_t)MOST_KINDS - 1);
+    t->kinds[i].n++;
+    t->kinds[i].seconds += seconds;
+    t->seconds += seconds;
+}
+
+static int slowest_first(const void *a, const void *b)
+{
+    double x = ((const step_kind *)a)->seconds, y = ((const step_kind *)b)->seconds;
+    return x < y ? 1 : x > y ? -1 : 0;
+}
+
+static pnb_status show_steps(const encode_work *w, pnb__result *r, pnb_error *err)
+{
+    static const pnb__column columns[] = {
+        {"step", "step"}, {"n", "times"}, {"ms", "ms"}, {"share", "share"}};
+    step_times *t = pnb__alloc_zero(1, sizeof *t);
+    pnb_status status = t != NULL ? PNB_OK : pnb__fail_nomem(err, sizeof *t);
+    for (int i = 0; i < STEP_RUNS && status == PNB_OK; i++)
+        status = pnb__model_time_steps(w->model, w->is_text, add_step, t, err);
+    if (status == PNB_OK) {
+        qsort(t->kinds, t->n, sizeof t->kinds[0], slowest_first);
+        pnb__result_table(r, "steps", "steps of one run, each waited for", columns,
+                          PNB_COUNT(columns));
+    }
+    for (size_t i = 0; status == PNB_OK && i < t->n; i++)
+        pnb__result_row(r, "%s %zu %.4f %.3f", t->kinds[i].what, t->kinds[i].n / STEP_RUNS,
+                        1e3 * t->kinds[i].seconds / STEP_RUNS, t->kinds[i].seconds / t->seconds);
+    pnb__free(t);
+    return status;
+}
+
 /* Noise of the scale real inputs have. */
 static pnb_status make_inputs(encode_work *w, uint64_t seed, pnb_error *err)
 {
@@ -166,7 +234,12 @@ pnb_status pnb__bench_encode(pnb__app *app, void *args, pnb__result *r)
     pnb__result_int(r, "batch", "batch", (int64_t)o->batch_size);
     pnb__result_text(r, "precision", "precision", pnb_precision_name(o->precision));
     pnb__bench_amount each = {o->batch_size, pnb_model_flops(w.model, o->is_text, o->batch_size)};
-    status = pnb__bench_run(app, o, encode_once, &w, &each, r);
+    for (int i = 0; i < 3 && o->resident; i++) /* packed and, by a device, noted by then */
+        PNB_TRY(encode_once(&w, &app->err));
+    pnb__result_flag(r, "resident", "inputs and results stay", o->resident);
+    PNB_TRY(pnb__bench_run(app, o, o->resident ? run_again : encode_once, &w, &each, r));
+    if (o->steps)
+        status = show_steps(&w, r, &app->err);
 done:
     pnb__free(w.pixels);
     pnb__free(w.ids);

@@ -10,7 +10,7 @@
 
 typedef struct pnb__bench_opts {
     const char *model; /* directory, built-in configuration or config.json; NULL: the objective's */
-    bool is_text;
+    bool is_text, resident, steps;
     pnb_precision precision; /* of encode */
     pnb_train_precision train_precision;
     pnb_objective objective; /* of train */

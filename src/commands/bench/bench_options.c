@@ -46,7 +46,13 @@ static const pnb__option encode_options[] = {
     MODEL,
     PNB__ROW_CHOICE("tower", AT(is_text), "NAME", "image|text", "Which half of the model",
                     .fallback = "image"),
-    BATCH("Inputs of one call", "1"), PNB__PRECISION_ROW(AT(precision)), TIMES(AT)};
+    BATCH("Inputs of one call", "1"),
+    PNB__ROW_FLAG("resident", AT(resident),
+                  "The tower alone: inputs are written before, results are not read"),
+    PNB__ROW_FLAG("steps", AT(steps),
+                  "And a table of where one run spends its time, slowest first"),
+    PNB__PRECISION_ROW(AT(precision)),
+    TIMES(AT)};
 
 static const pnb__option train_options[] = {
     PNB__ROW_FILE("model", AT(model), "NAME|DIR",

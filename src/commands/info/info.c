@@ -375,9 +375,13 @@ pnb_status pnb__info_run(pnb__app *app, void *args, pnb__result *r)
 {
     const pnb__info_opts *opts = args;
     char *resolved = NULL;
-    if (opts->is_cpu == (opts->path != NULL))
-        return pnb__usage(app, opts->is_cpu ? "--cpu tells of the processor: no PATH with it"
-                                            : "PATH is missing; or --cpu for the processor");
+    int n_wanted = opts->is_cpu + opts->is_gpu + (opts->path != NULL);
+    if (n_wanted != 1)
+        return pnb__usage(app, n_wanted > 1
+                                   ? "--cpu and --gpu tell of this machine: one, and no PATH"
+                                   : "PATH is missing; or --cpu for the processor, --gpu");
+    if (opts->is_gpu)
+        return pnb__info_gpu(app, r);
     if (opts->is_cpu)
         return pnb__info_cpu(app, r);
     pnb_status status = pnb__model_path(app, opts->path, &resolved, &app->err);

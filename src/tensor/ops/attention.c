@@ -28,6 +28,13 @@ pnb__tensor *pnb__attention(pnb__tensor *q, pnb__tensor *kv, size_t n_heads, boo
     return pnb__node(kv->graph, PNB__OP_ATTENTION, in, N_ATTENTION_INPUTS, &attrs, sizeof attrs);
 }
 
+/* Beside products with weights in bfloat16, where a device has attention of that kind. */
+static bool rounds_in_training(const pnb__tensor *t, size_t head_dim)
+{
+    const pnb__graph *g = t->graph;
+    return g->rounds_products && g->with_grad && head_dim <= g->kernels.halves_head_dim;
+}
+
 /* Where the heads lie: head h of token t is head_dim numbers at h head_dim of the token's row, as
  * torch's multi_head_attention splits it, so no head is ever moved. Keys are the last but one and
  * values the last C numbers of a row of kv, with or without queries before them. */
@@ -35,7 +42,7 @@ static void fill_args(const pnb__tensor *t, pnb__attention_args *out)
 {
     const attention_attrs *a = t->attrs;
     const pnb__tensor *kv = t->in[KV], *q = a->packed ? t->in[KV] : t->in[Q];
-    size_t width = t->shape[2], parts = a->packed ? 3 : 2, bytes = width * pnb__elem_bytes(t);
+    size_t width = t->shape[2], parts = a->packed ? 3 : 2, bytes = width * pnb__elem_bytes(kv);
     size_t head_dim = width / a->n_heads;
     const unsigned char *kv_data = pnb__data(kv);
     *out = (pnb__attention_args){
@@ -59,7 +66,15 @@ static void fill_args(const pnb__tensor *t, pnb__attention_args *out)
         .kv_len = t->in[KV_LEN] ? pnb__data(t->in[KV_LEN]) : NULL,
         .scale = 1.0 / sqrt((double)head_dim),
         .work = t->work,
+        .rounds = t->is_half || rounds_in_training(t, head_dim),
+        .halves = t->is_half,
     };
+}
+
+/* C / H: heads lie beside each other in the width. */
+size_t pnb__attention_head_dim(const pnb__tensor *t)
+{
+    return t->shape[2] / ((const attention_attrs *)t->attrs)->n_heads;
 }
 
 /* kv (B,T,3C) or q (B,Tq,C) and kv (B,T,2C), kv_len (B) -> (B,Tq,C). The two products of B H

@@ -79,6 +79,19 @@ int pnb__linear_bf16_parts(const pnb__tensor *t)
     return rounds_to_bf16(t->graph, weight_of(t)) ? weight_of(t)->bf16_parts : 0;
 }
 
+/* x alone is rounded by the product: bias, col_scale and residual meet its sum in floats. */
+bool pnb__linear_reads_halves(const pnb__tensor *t, int input)
+{
+    return input == X && pnb__linear_bf16_parts(t) == 1;
+}
+
+/* y = act(x W^T + b) may end in bfloat16; a stream that residuals are added to may not: what is
+ * rounded off would be lost to every later block. */
+bool pnb__linear_makes_halves(const pnb__tensor *t)
+{
+    return pnb__linear_bf16_parts(t) == 1 && t->in[RESIDUAL] == NULL && t->in[COL_SCALE] == NULL;
+}
+
 /* Packed columns can be entered at multiples of this; 0: not at all. */
 static size_t group_of(const pnb__graph *g, const pnb__param *w)
 {
@@ -279,6 +292,8 @@ bool pnb__op_linear_forward(pnb__tensor *t, bool recompute)
         .ld_residual = n,
         .pre = t->aux[0],
         .work = t->work,
+        .a_halves = t->in[X]->is_half,
+        .c_halves = t->is_half,
     };
     if (store == PNB__STORE_I8)
         g->kernels.gemm_i8(g->ctx, &m);

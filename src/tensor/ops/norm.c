@@ -55,7 +55,8 @@ static void layernorm_args(const pnb__tensor *t, pnb__layernorm_args *a)
                                .b = t->in[2] ? pnb__data(t->in[2]) : NULL,
                                .y = t->data,
                                .mean = t->aux[0],
-                               .rstd = t->aux[1]};
+                               .rstd = t->aux[1],
+                               .halves = t->is_half};
 }
 
 /* n = (x - mean(x)) r,  r = (mean((x - mean(x))^2) + eps)^-1/2,  y = w n + b; means over a row */

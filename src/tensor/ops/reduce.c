@@ -1,4 +1,4 @@
-/* sum and mean over one axis or all, broadcast_to, pairwise squared distances, top-k.
+/* sum and mean over one axis or all, broadcast_to, pairwise squared distances.
  * Sums run in a fixed order, so a result does not depend on who computed which part; broadcasting
  * is the adjoint of summing and shares its kernel. */
 #include "tensor/graph_internal.h"
@@ -203,54 +203,4 @@ void pnb__op_pairwise_sqdist_backward(pnb__tensor *t)
     t->graph->kernels.pairwise_sqdist_bwd(t->graph->ctx, mnw, pnb__data(t->in[0]),
                                           pnb__data(t->in[1]), t->grad, t->d_in[0], t->d_in[1],
                                           t->acc_in);
-}
-
-/* ---- top_k ---- no gradient: what it chooses is gathered, and gather has one */
-/* indices: this node gives places, else values. */
-typedef struct top_k_attrs {
-    size_t k;
-    bool indices;
-} top_k_attrs;
-
-/* Values and indices are two nodes of one op, so that each has one output; asking for both sorts
- * twice, which is cheap beside what produced x. */
-pnb__tensor *pnb__top_k(pnb__tensor *x, size_t k, pnb__tensor **indices)
-{
-    if (indices != NULL)
-        *indices = NULL;
-    if (x == NULL)
-        return NULL;
-    top_k_attrs attrs = {k, true};
-    if (indices != NULL)
-        *indices = pnb__node(x->graph, PNB__OP_TOP_K, &x, 1, &attrs, sizeof attrs);
-    attrs.indices = false;
-    return pnb__node(x->graph, PNB__OP_TOP_K, &x, 1, &attrs, sizeof attrs);
-}
-
-/* x (R,K) -> (R,k) values or (R,k) int32 places, largest first, ties to the lower place. The kernel
- * writes both, what this node does not give goes into its workspace. */
-bool pnb__op_top_k_shape(pnb__tensor *t)
-{
-    const top_k_attrs *a = t->attrs;
-    const pnb__tensor *x = t->in[0];
-    char tx[96];
-    if (x->n_dims != 2 || a->k > x->shape[1])
-        return pnb__node_fail(t->graph, PNB_SHAPE, "top_k: k is %zu for x %s", a->k,
-                              pnb__shape_text(x, tx));
-    pnb__set_shape(t, 2, (size_t[]){x->shape[0], a->k});
-    size_t other = a->indices ? pnb__elem_bytes(t) : sizeof(int32_t);
-    t->work_bytes = PNB_MAX(t->n * other, (size_t)1);
-    t->kind = a->indices ? PNB__INT32 : PNB__REAL;
-    return true;
-}
-
-/* values[r][j] = x[r][indices[r][j]], values[r][0] >= values[r][1] >= ... */
-bool pnb__op_top_k_forward(pnb__tensor *t, bool recompute)
-{
-    (void)recompute;
-    const top_k_attrs *a = t->attrs;
-    t->graph->kernels.top_k(t->graph->ctx, t->shape[0], pnb__width(t->in[0]), a->k,
-                            pnb__data(t->in[0]), a->indices ? t->work : t->data,
-                            a->indices ? t->data : t->work);
-    return true;
 }

@@ -88,50 +88,6 @@ static void test_pairwise_sqdist(void **state)
     REFUSED(pnb__pairwise_sqdist(IN(3, 4), IN(4)), "does not fit (4)");
 }
 
-/* Equal values in the order of their places. */
-static void test_top_k_values_and_indices(void **state)
-{
-    (void)state;
-    const float rows[] = {3, 1, 3, 2, -1, -5, -1, 0};
-    float values[4];
-    int32_t indices[4];
-    pnb__tensor *idx = NULL;
-    begin_graph(PNB__F32, false);
-    pnb__tensor *x = pnb__input(g, PNB__REAL, 2, (size_t[]){2, 4});
-    pnb__tensor *top = pnb__top_k(x, 2, &idx);
-    pnb__keep(top);
-    pnb__keep(idx);
-    assert_int_equal(pnb__graph_plan(g, NULL, NULL), PNB_OK);
-    pnb__write_f32(x, rows);
-    assert_int_equal(pnb__graph_run(g, NULL), PNB_OK);
-    pnb__read_f32(top, values);
-    pnb__read_i32(idx, indices);
-    assert_memory_equal(values, ((const float[]){3, 3, 0, -1}), sizeof values);
-    assert_memory_equal(indices, ((const int32_t[]){0, 2, 3, 0}), sizeof indices);
-    end_graph();
-}
-
-static void test_top_k_edges(void **state)
-{
-    (void)state;
-    begin_graph(PNB__F64, false);
-    pnb__tensor *x = IN(2, 3);
-    memcpy(numbers(x), (const double[]){1, 3, 2, -1, -3, -2}, 6 * sizeof(double));
-    expect_values(pnb__top_k(x, 3, NULL), (const double[]){3, 2, 1, -1, -2, -3}, 6);
-    begin_graph(PNB__F64, false);
-    expect_shape(pnb__top_k(IN(2, 3), 0, NULL), SHAPE(2, 0));
-    end_graph();
-    pnb__tensor *indices = NULL;
-    REFUSED(pnb__top_k(IN(3, 4), 5, &indices), "top_k: k is 5 for x (3, 4)");
-    assert_null(indices);
-    REFUSED(pnb__top_k(IN(4), 1, NULL), "top_k: k is 1 for x (4)");
-    begin_graph(PNB__F64, false);
-    indices = (pnb__tensor *)(uintptr_t)&ctx;
-    assert_null(pnb__top_k(NULL, 1, &indices));
-    assert_null(indices);
-    end_graph();
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -139,8 +95,6 @@ int main(void)
         cmocka_unit_test(test_sum_of_all),
         cmocka_unit_test(test_broadcast),
         cmocka_unit_test(test_pairwise_sqdist),
-        cmocka_unit_test(test_top_k_values_and_indices),
-        cmocka_unit_test(test_top_k_edges),
     };
     return cmocka_run_group_tests(tests, open_ctx, close_ctx);
 }

@@ -1,0 +1,279 @@
+/* The scheduler of emulate.h, and what device.cu and products.cu give beside kernels. */
+#include "tests/kernels/cuda/emulate.h"
+
+#include <cmath>
+#include <cstdio>
+#include <ucontext.h>
+#include <vector>
+
+#include "kernels/cuda/cuda.h"
+
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/common_interface_defs.h>
+#define SWITCH_BEGIN(save, stack, bytes) __sanitizer_start_switch_fiber(save, stack, bytes)
+#define SWITCH_END(save, stack, bytes) __sanitizer_finish_switch_fiber(save, stack, bytes)
+#else
+#define SWITCH_BEGIN(save, stack, bytes) (void)(save)
+#define SWITCH_END(save, stack, bytes) (void)(save)
+#endif
+
+dim3 threadIdx, blockIdx, blockDim, gridDim;
+
+namespace
+{
+
+enum { STACK_BYTES = 64 << 10, MOST_THREADS = 1024, SHARED_BYTES = 227 << 10, WARP = 32 };
+
+struct fiber {
+    ucontext_t place;
+    void *fake; /* the sanitizer's */
+    bool is_done;
+};
+
+/* Who waits where: a barrier opens when all who still run have come, and counts how often it did.
+ */
+struct barrier {
+    unsigned n_come, n_opened;
+};
+
+struct machine {
+    fiber fibers[MOST_THREADS];
+    unsigned char *stacks;
+    unsigned n_threads, n_running, warp_running[MOST_THREADS / WARP], current;
+    barrier block, warps[MOST_THREADS / WARP];
+    unsigned char slots[MOST_THREADS / WARP][WARP * EMULATED_SLOT];
+    alignas(64) unsigned char shared[SHARED_BYTES];
+    ucontext_t host;
+    void *host_fake;
+    const void *host_stack;
+    size_t host_bytes;
+    const std::function<void()> *work;
+    unsigned n_launches, n_idle;
+    bool is_backward;
+} machine;
+
+unsigned char *stack_of(unsigned i)
+{
+    return machine.stacks + (size_t)i * STACK_BYTES;
+}
+
+void die(const char *what)
+{
+    std::fprintf(stderr, "emulated CUDA: %s (block %u, thread %u)\n", what, blockIdx.x,
+                 machine.current);
+    std::abort();
+}
+
+void enter(unsigned i)
+{
+    machine.current = i;
+    threadIdx = dim3(i, 0, 0);
+}
+
+/* Hands on to the next thread that still runs; the host when none does. */
+void hand_on(fiber *from)
+{
+    unsigned n = machine.n_threads, i = machine.current;
+    if (machine.n_running == 0) {
+        SWITCH_BEGIN(nullptr, machine.host_stack, machine.host_bytes);
+        setcontext(&machine.host);
+    }
+    do
+        i = (machine.is_backward ? i + n - 1 : i + 1) % n;
+    while (machine.fibers[i].is_done);
+    if (&machine.fibers[i] == from)
+        return;
+    enter(i);
+    if (from->is_done) {
+        SWITCH_BEGIN(nullptr, stack_of(i), STACK_BYTES);
+        setcontext(&machine.fibers[i].place);
+    }
+    SWITCH_BEGIN(&from->fake, stack_of(i), STACK_BYTES);
+    swapcontext(&from->place, &machine.fibers[i].place);
+    SWITCH_END(from->fake, nullptr, nullptr);
+}
+
+void wait(barrier *b, const unsigned *n_running)
+{
+    unsigned me = machine.current, opened = b->n_opened;
+    b->n_come++;
+    for (unsigned turns = 0; b->n_opened == opened; turns++) {
+        if (b->n_come >= *n_running) {
+            b->n_come = 0;
+            b->n_opened++;
+            break;
+        }
+        if (turns > 100000)
+            die("some thread never came to a barrier");
+        hand_on(&machine.fibers[me]);
+    }
+}
+
+void run_thread()
+{
+    SWITCH_END(nullptr, machine.host_stack == nullptr ? &machine.host_stack : nullptr,
+               &machine.host_bytes);
+    (*machine.work)();
+    fiber *f = &machine.fibers[machine.current];
+    f->is_done = true;
+    machine.n_running--;
+    machine.warp_running[machine.current / WARP]--;
+    hand_on(f);
+}
+
+void prepare(unsigned i)
+{
+    fiber *f = &machine.fibers[i];
+    getcontext(&f->place);
+    f->place.uc_stack.ss_sp = stack_of(i);
+    f->place.uc_stack.ss_size = STACK_BYTES;
+    f->place.uc_link = nullptr;
+    f->is_done = false;
+    f->fake = nullptr;
+    makecontext(&f->place, run_thread, 0);
+}
+
+void run_block()
+{
+    unsigned n = machine.n_threads, first = machine.is_backward ? n - 1 : 0;
+    machine.block = barrier{};
+    machine.n_running = n;
+    std::memset(machine.shared, 0xFF, sizeof machine.shared);
+    for (unsigned w = 0; w < (n + WARP - 1) / WARP; w++) {
+        machine.warps[w] = barrier{};
+        machine.warp_running[w] = PNB_MIN(n - w * WARP, (unsigned)WARP);
+    }
+    for (unsigned i = 0; i < n; i++)
+        prepare(i);
+    enter(first);
+    machine.host_stack = nullptr;
+    SWITCH_BEGIN(&machine.host_fake, stack_of(first), STACK_BYTES);
+    swapcontext(&machine.host, &machine.fibers[first].place);
+    SWITCH_END(machine.host_fake, nullptr, nullptr);
+}
+
+} // namespace
+
+void *emulated_shared()
+{
+    return machine.shared;
+}
+
+void __syncthreads()
+{
+    wait(&machine.block, &machine.n_running);
+}
+
+void __syncwarp(unsigned)
+{
+    unsigned w = machine.current / WARP;
+    wait(&machine.warps[w], &machine.warp_running[w]);
+}
+
+const unsigned char *emulated_exchange(const void *mine, size_t bytes)
+{
+    unsigned w = machine.current / WARP;
+    std::memcpy(machine.slots[w] + machine.current % WARP * EMULATED_SLOT, mine, bytes);
+    __syncwarp();
+    return machine.slots[w];
+}
+
+void emulated_launch(dim3 blocks, unsigned threads, size_t shared,
+                     const std::function<void()> &thread)
+{
+    if (threads == 0 || threads > MOST_THREADS || shared > SHARED_BYTES || blocks.x == 0 ||
+        blocks.y == 0 || blocks.z == 0)
+        die("a launch that no device takes");
+    if (machine.stacks == nullptr)
+        machine.stacks =
+            static_cast<unsigned char *>(std::malloc((size_t)MOST_THREADS * STACK_BYTES));
+    machine.n_threads = threads;
+    machine.work = &thread;
+    machine.is_backward = machine.n_launches++ % 2 != 0;
+    gridDim = blocks;
+    blockDim = dim3(threads);
+    for (unsigned z = 0; z < blocks.z; z++)
+        for (unsigned y = 0; y < blocks.y; y++)
+            for (unsigned x = 0; x < blocks.x; x++) {
+                blockIdx = dim3(x, y, z);
+                run_block();
+            }
+}
+
+/* ---- what the device gives ---- */
+
+void *pnb__cuda_scratch(const pnb_ctx *)
+{
+    alignas(64) static unsigned char scratch[PNB__CUDA_SCRATCH];
+    return scratch;
+}
+
+void *pnb__cuda_borrow(const pnb_ctx *, size_t bytes)
+{
+    return std::malloc(bytes + 1);
+}
+
+void pnb__cuda_return(const pnb_ctx *, void *p)
+{
+    std::free(p);
+}
+
+void pnb__cuda_read_back(const pnb_ctx *ctx, size_t n, double *out)
+{
+    std::memcpy(out, pnb__cuda_scratch(ctx), n * sizeof *out);
+}
+
+namespace
+{
+
+double element(const void *p, pnb__cuda_type type, size_t at)
+{
+    if (type == PNB__CUDA_F32)
+        return static_cast<const float *>(p)[at];
+    if (type == PNB__CUDA_I8)
+        return static_cast<const signed char *>(p)[at];
+    return __uint_as_float(static_cast<unsigned>(static_cast<const uint16_t *>(p)[at]) << 16);
+}
+
+double dot(const pnb__cuda_product *p, size_t b, size_t i, size_t j)
+{
+    double sum = 0;
+    for (size_t k = 0; k < p->k; k++)
+        sum +=
+            element(p->a, p->type,
+                    b * p->batch_a + (p->trans_a ? k * p->lda + i : i * p->lda + k)) *
+            element(p->b, p->type, b * p->batch_b + (p->trans_b ? j * p->ldb + k : k * p->ldb + j));
+    return sum;
+}
+
+void put(const pnb__cuda_product *p, size_t b, size_t i, size_t j)
+{
+    size_t at = b * p->batch_c + i * p->ldc + j;
+    double sum = dot(p, b, i, j);
+    if (p->type == PNB__CUDA_I8) {
+        static_cast<int *>(p->c)[at] = static_cast<int>(sum);
+        return;
+    }
+    float value = static_cast<float>(static_cast<double>(p->alpha) * sum);
+    if (p->bias != nullptr)
+        value += static_cast<float>(element(p->bias, p->type_c, j));
+    if (p->beta != 0)
+        value += p->beta * static_cast<const float *>(p->d)[b * p->batch_c + i * p->ldd + j];
+    if (p->type_c == PNB__CUDA_F32) {
+        static_cast<float *>(p->c)[at] = value;
+        return;
+    }
+    unsigned bits = __float_as_uint(value);
+    static_cast<uint16_t *>(p->c)[at] =
+        static_cast<uint16_t>((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
+}
+
+} // namespace
+
+void pnb__cuda_multiply(const pnb_ctx *, const pnb__cuda_product *p)
+{
+    for (size_t b = 0; b < p->n_batch; b++)
+        for (size_t i = 0; i < p->m; i++)
+            for (size_t j = 0; j < p->n; j++)
+                put(p, b, i, j);
+}
