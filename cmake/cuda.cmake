@@ -33,7 +33,7 @@ elseif(PNB_CUDA)
 endif()
 
 if(PNB_CUDA_FOUND)
-    set(nvcc_flags -O3 -std=c++17 -lineinfo -Xcompiler=-fPIC,-O2,-Wall,-Wextra)
+    set(nvcc_flags -O3 -std=c++17 -Xcompiler=-fPIC,-O2,-Wall,-Wextra)
     foreach(arch IN LISTS PNB_CUDA_ARCH)
         list(APPEND nvcc_flags -gencode=arch=compute_${arch},code=sm_${arch})
     endforeach()

@@ -44,6 +44,9 @@ if(NOT PNB_CUDA_FOUND AND CMAKE_CXX_COMPILER_LOADED)
     target_include_directories(pnb_cuda_emulated PRIVATE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/src
                                ${PROJECT_SOURCE_DIR}/include)
     set_target_properties(pnb_cuda_emulated PROPERTIES CXX_STANDARD 17)
+    if(PNB_SANITIZE AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU") # a stack of the sanitizer's own for each fiber
+        target_compile_options(pnb_cuda_emulated PRIVATE --param=asan-use-after-return=0)
+    endif()
 endif()
 # A program of tests/kernels gets that table.
 function(pnb_add_cuda_table target)

@@ -131,13 +131,37 @@ static void time_goes_forward(void **state)
     assert_true(pnb__now_s() >= before);
 }
 
+static void test_device_words(void **state)
+{
+    (void)state;
+    pnb_error err = PNB_ERROR_INIT;
+    pnb_device device = PNB_DEVICE_REF;
+    int index = 7;
+    const char *const wrong[] = {"",        "gpu",        "cuda:",   "cuda:x",
+                                 "cuda:-1", "cuda:99999", "cuda:1 ", "cpu:0"};
+    for (size_t i = 0; i < PNB_COUNT(wrong); i++) {
+        pnb_error_reset(&err);
+        assert_int_equal(pnb_device_parse(&device, &index, wrong[i], &err), PNB_NOT_FOUND);
+        assert_true(device == PNB_DEVICE_REF && index == 7);
+        assert_non_null(strstr(err.text, "cpu, ref, cuda, cuda:1"));
+    }
+    assert_int_equal(pnb_device_parse(&device, &index, "cpu", NULL), PNB_OK);
+    assert_true(device == PNB_DEVICE_CPU && index == 0);
+    assert_int_equal(pnb_device_parse(&device, &index, "ref", NULL), PNB_OK);
+    assert_true(device == PNB_DEVICE_REF && index == 0);
+    assert_int_equal(pnb_device_parse(&device, &index, "cuda:12", NULL), PNB_OK);
+    assert_true(device == PNB_DEVICE_CUDA && index == 12);
+    assert_int_equal(pnb_device_parse(&device, &index, "cuda", NULL), PNB_OK);
+    assert_true(device == PNB_DEVICE_CUDA && index == 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(defaults_are_resolved),   cmocka_unit_test(choices_are_kept),
-        cmocka_unit_test(bad_choices_are_refused), cmocka_unit_test(isa_is_a_ceiling),
-        cmocka_unit_test(isas_have_names),         cmocka_unit_test(log_reaches_the_hook),
-        cmocka_unit_test(time_goes_forward),
+        cmocka_unit_test(test_device_words),    cmocka_unit_test(defaults_are_resolved),
+        cmocka_unit_test(choices_are_kept),     cmocka_unit_test(bad_choices_are_refused),
+        cmocka_unit_test(isa_is_a_ceiling),     cmocka_unit_test(isas_have_names),
+        cmocka_unit_test(log_reaches_the_hook), cmocka_unit_test(time_goes_forward),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -264,7 +264,8 @@ static inline bool table_at(int i, pnb__kernels *k, int n_threads, pnb_ctx **ctx
 static inline void compare_tables(fixture *x, body_fn body, void *user, double *const want[])
 {
     for (int t = 0; t < N_TABLES; t++) {
-        for (int n_threads = 1; n_threads <= 3; n_threads++) {
+        int most = t == CUDA_TABLE ? 2 : 3; /* emulated threads take turns in two orders */
+        for (int n_threads = 1; n_threads <= most; n_threads++) {
             run r = {.user = user};
             pnb_ctx *ctx;
             if (!table_at(t, &r.k, n_threads, &ctx))

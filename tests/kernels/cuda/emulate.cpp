@@ -3,7 +3,6 @@
 
 #include <cmath>
 #include <cstdio>
-#include <ucontext.h>
 #include <vector>
 
 #include "kernels/cuda/cuda.h"
@@ -17,6 +16,19 @@
 #define SWITCH_END(save, stack, bytes) (void)(save)
 #endif
 
+/* From one stack to another: what a call must keep is pushed, and lies on the stack that is left.
+ * The C library's way asks the system each time, and AddressSanitizer's clears a whole stack. */
+extern "C" void emulated_switch(void **from, void *to);
+#if defined(__x86_64__)
+asm(".text\n.globl emulated_switch\n.type emulated_switch, @function\nemulated_switch:\n"
+    "pushq %rbp\npushq %rbx\npushq %r12\npushq %r13\npushq %r14\npushq %r15\n"
+    "movq %rsp, (%rdi)\nmovq %rsi, %rsp\n"
+    "popq %r15\npopq %r14\npopq %r13\npopq %r12\npopq %rbx\npopq %rbp\nret\n"
+    ".size emulated_switch, . - emulated_switch\n.section .note.GNU-stack,\"\",@progbits\n.text\n");
+#else
+#error "emulated threads change stacks on x86-64 alone"
+#endif
+
 dim3 threadIdx, blockIdx, blockDim, gridDim;
 
 namespace
@@ -25,8 +37,8 @@ namespace
 enum { STACK_BYTES = 64 << 10, MOST_THREADS = 1024, SHARED_BYTES = 227 << 10, WARP = 32 };
 
 struct fiber {
-    ucontext_t place;
-    void *fake; /* the sanitizer's */
+    void *place; /* top of its stack while it waits */
+    void *fake;  /* the sanitizer's */
     bool is_done;
 };
 
@@ -43,12 +55,13 @@ struct machine {
     barrier block, warps[MOST_THREADS / WARP];
     unsigned char slots[MOST_THREADS / WARP][WARP * EMULATED_SLOT];
     alignas(64) unsigned char shared[SHARED_BYTES];
-    ucontext_t host;
+    void *host;
     void *host_fake;
     const void *host_stack;
     size_t host_bytes;
     const std::function<void()> *work;
-    unsigned n_launches, n_idle;
+    size_t n_shared;
+    unsigned n_launches;
     bool is_backward;
 } machine;
 
@@ -76,7 +89,7 @@ void hand_on(fiber *from)
     unsigned n = machine.n_threads, i = machine.current;
     if (machine.n_running == 0) {
         SWITCH_BEGIN(nullptr, machine.host_stack, machine.host_bytes);
-        setcontext(&machine.host);
+        emulated_switch(&from->place, machine.host);
     }
     do
         i = (machine.is_backward ? i + n - 1 : i + 1) % n;
@@ -86,10 +99,10 @@ void hand_on(fiber *from)
     enter(i);
     if (from->is_done) {
         SWITCH_BEGIN(nullptr, stack_of(i), STACK_BYTES);
-        setcontext(&machine.fibers[i].place);
+        emulated_switch(&from->place, machine.fibers[i].place);
     }
     SWITCH_BEGIN(&from->fake, stack_of(i), STACK_BYTES);
-    swapcontext(&from->place, &machine.fibers[i].place);
+    emulated_switch(&from->place, machine.fibers[i].place);
     SWITCH_END(from->fake, nullptr, nullptr);
 }
 
@@ -121,16 +134,20 @@ void run_thread()
     hand_on(f);
 }
 
+/* A stack as if emulated_switch had been called at the beginning of run_thread: six registers,
+ * where to go on, and a word that makes the stack as a call leaves it. */
 void prepare(unsigned i)
 {
+    enum { REGISTERS = 6 };
     fiber *f = &machine.fibers[i];
-    getcontext(&f->place);
-    f->place.uc_stack.ss_sp = stack_of(i);
-    f->place.uc_stack.ss_size = STACK_BYTES;
-    f->place.uc_link = nullptr;
+    void **top = reinterpret_cast<void **>(stack_of(i) + STACK_BYTES);
+    *--top = nullptr;
+    *--top = reinterpret_cast<void *>(run_thread);
+    for (int r = 0; r < REGISTERS; r++)
+        *--top = nullptr;
+    f->place = top;
     f->is_done = false;
     f->fake = nullptr;
-    makecontext(&f->place, run_thread, 0);
 }
 
 void run_block()
@@ -138,7 +155,7 @@ void run_block()
     unsigned n = machine.n_threads, first = machine.is_backward ? n - 1 : 0;
     machine.block = barrier{};
     machine.n_running = n;
-    std::memset(machine.shared, 0xFF, sizeof machine.shared);
+    std::memset(machine.shared, 0xFF, machine.n_shared);
     for (unsigned w = 0; w < (n + WARP - 1) / WARP; w++) {
         machine.warps[w] = barrier{};
         machine.warp_running[w] = PNB_MIN(n - w * WARP, (unsigned)WARP);
@@ -148,7 +165,7 @@ void run_block()
     enter(first);
     machine.host_stack = nullptr;
     SWITCH_BEGIN(&machine.host_fake, stack_of(first), STACK_BYTES);
-    swapcontext(&machine.host, &machine.fibers[first].place);
+    emulated_switch(&machine.host, machine.fibers[first].place);
     SWITCH_END(machine.host_fake, nullptr, nullptr);
 }
 
@@ -185,9 +202,10 @@ void emulated_launch(dim3 blocks, unsigned threads, size_t shared,
         blocks.y == 0 || blocks.z == 0)
         die("a launch that no device takes");
     if (machine.stacks == nullptr)
-        machine.stacks =
-            static_cast<unsigned char *>(std::malloc((size_t)MOST_THREADS * STACK_BYTES));
+        machine.stacks = static_cast<unsigned char *>(
+            std::aligned_alloc(64, (size_t)MOST_THREADS * STACK_BYTES));
     machine.n_threads = threads;
+    machine.n_shared = shared;
     machine.work = &thread;
     machine.is_backward = machine.n_launches++ % 2 != 0;
     gridDim = blocks;
@@ -235,21 +253,39 @@ double element(const void *p, pnb__cuda_type type, size_t at)
     return __uint_as_float(static_cast<unsigned>(static_cast<const uint16_t *>(p)[at]) << 16);
 }
 
-double dot(const pnb__cuda_product *p, size_t b, size_t i, size_t j)
+/* op(A) or op(B)^T of one of the batch, (rows, k) in doubles: every number is read where it lies,
+ * and the sums below need not be watched. */
+std::vector<double> rows_of(const pnb__cuda_product *p, bool is_a, size_t b)
 {
-    double sum = 0;
-    for (size_t k = 0; k < p->k; k++)
-        sum +=
-            element(p->a, p->type,
-                    b * p->batch_a + (p->trans_a ? k * p->lda + i : i * p->lda + k)) *
-            element(p->b, p->type, b * p->batch_b + (p->trans_b ? j * p->ldb + k : k * p->ldb + j));
+    size_t rows = is_a ? p->m : p->n, ld = is_a ? p->lda : p->ldb;
+    size_t first = b * (is_a ? p->batch_a : p->batch_b);
+    bool by_columns = is_a ? p->trans_a : !p->trans_b;
+    std::vector<double> out(rows * p->k);
+    for (size_t i = 0; i < rows; i++)
+        for (size_t k = 0; k < p->k; k++)
+            out[i * p->k + k] = element(is_a ? p->a : p->b, p->type,
+                                        first + (by_columns ? k * ld + i : i * ld + k));
+    return out;
+}
+
+__attribute__((no_sanitize("address", "undefined"), optimize("O3"))) double
+dot(const double *x, const double *y, size_t n)
+{
+    double sums[8] = {0, 0, 0, 0, 0, 0, 0, 0}, sum = 0;
+    size_t k = 0;
+    for (; k + 8 <= n; k += 8)
+        for (size_t e = 0; e < 8; e++)
+            sums[e] += x[k + e] * y[k + e];
+    for (; k < n; k++)
+        sum += x[k] * y[k];
+    for (size_t e = 0; e < 8; e++)
+        sum += sums[e];
     return sum;
 }
 
-void put(const pnb__cuda_product *p, size_t b, size_t i, size_t j)
+void put(const pnb__cuda_product *p, size_t b, size_t i, size_t j, double sum)
 {
     size_t at = b * p->batch_c + i * p->ldc + j;
-    double sum = dot(p, b, i, j);
     if (p->type == PNB__CUDA_I8) {
         static_cast<int *>(p->c)[at] = static_cast<int>(sum);
         return;
@@ -272,8 +308,10 @@ void put(const pnb__cuda_product *p, size_t b, size_t i, size_t j)
 
 void pnb__cuda_multiply(const pnb_ctx *, const pnb__cuda_product *p)
 {
-    for (size_t b = 0; b < p->n_batch; b++)
+    for (size_t b = 0; b < p->n_batch; b++) {
+        const std::vector<double> x = rows_of(p, true, b), y = rows_of(p, false, b);
         for (size_t i = 0; i < p->m; i++)
             for (size_t j = 0; j < p->n; j++)
-                put(p, b, i, j);
+                put(p, b, i, j, dot(x.data() + i * p->k, y.data() + j * p->k, p->k));
+    }
 }
