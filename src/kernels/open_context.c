@@ -1,4 +1,7 @@
-/* The public way to a context: the base makes it, this room opens its device. */
+/* The public way to a context: the base makes it, this room opens its device.
+ *
+ * A device belongs to the kernels, which lie above the base; what gives it back hangs in the
+ * context, so that freeing needs no such step. */
 #include "kernels/cuda/device.h"
 
 #include "penumbra/ctx.h"

@@ -8,7 +8,7 @@
 
 #include "tensor/graph.h"
 
-enum { BLOCK = 4096 }; /* a device takes some microseconds for each */
+enum { BLOCK = 512 };
 
 pnb_status pnb__param_alloc(pnb__param *p, const pnb__kernels *k, size_t bytes, pnb_error *err)
 {

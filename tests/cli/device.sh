@@ -11,7 +11,7 @@ want 2 info --cpu --device ""
 want 2 info --gpu
 says "with --device cuda"
 want 2 info --gpu --cpu --device ref
-says "one, and no PATH"
+says "one of them, no PATH with it"
 
 # A device of a number that no machine has: never the processor in its place.
 want 1 data shapes --out s --n 10 -q --device cuda:9999

@@ -94,8 +94,9 @@ prints '"used": "generic"'
 PENUMBRA_CPU=sse9 want 1 info --cpu
 says "instruction set 'sse9' is unknown"
 want 2 info model --cpu
-want 2 info --gpu # tests/cli/device.sh has more of it
 says "no PATH with it"
+want 2 info --gpu # tests/cli/device.sh has more of it
+says "with --device cuda"
 
 # what cannot be read
 head -c 100 t.safetensors >cut.safetensors

@@ -55,7 +55,7 @@ says "PENUMBRA_SEED: --seed abc: a whole number is wanted"
 PENUMBRA_JSON=yes want 2 data shapes --out x
 says "PENUMBRA_JSON: --json 'yes': true or false is wanted"
 PENUMBRA_DEVICE=gpu want 2 data shapes --out x
-says "must be one of cpu|ref"
+says "there are cpu, ref, cuda, cuda:1"
 PENUMBRA_TEXTS=a.txt want 2 embed -m model --out x.safetensors
 says "PENUMBRA_TEXTS: --texts takes several words"
 PENUMBRA_CONFIG=nowhere want 1 data shapes --out x

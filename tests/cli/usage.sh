@@ -40,5 +40,5 @@ wrong "one PATH at a time" info a b
 wrong "PATH is missing" info
 wrong "bash, zsh or fish is wanted" completion tcsh
 wrong "name one command" manual nothing
-wrong "--device gpu: must be one of cpu|ref" info x --device gpu
+wrong "--device: device gpu is not known" info x --device gpu
 finish

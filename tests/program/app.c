@@ -81,7 +81,6 @@ static void test_common_options(void **state)
 {
     static const char *const refused[][2] = {{"--seed", "-1"},
                                              {"--threads", "4097"},
-                                             {"--device", "gpu"},
                                              {"--max-image-pixels", "0"},
                                              {"--max-image-pixels", "268435457"}};
     pnb__common common;

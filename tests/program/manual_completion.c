@@ -28,10 +28,7 @@ static void expect_lines(const char *text, const char *const *lines, size_t n)
 static void test_bash(void **state)
 {
     static const char *const lines[] = {
-        "_toy() {",
-        "    'paint --mode') words='slow fast' ;;",
-        "    'paint --device') words='cpu ref' ;;",
-        "    'measure rough --device') words='cpu ref' ;;",
+        "_toy() {", "    'paint --mode') words='slow fast' ;;",
         "    'measure '*) words=' rough exact' ;;",
         "    *) words=' paint measure completion manual help --help --version' ;;",
         "complete -o filenames -F _toy toy"};
@@ -50,9 +47,6 @@ static void test_zsh(void **state)
 {
     static const char *const lines[] = {
         "_toy() {",
-        "        '--device=[What computes: cpu is the fastest code this machine runs, ref the "
-        "plain C "
-        "oracle]:value:(cpu ref)'",
         "        'paint:cover a wall'",
         "        completion manual help",
         "        '--name=[What it'\\''s called]:value: '",

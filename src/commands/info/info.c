@@ -377,9 +377,9 @@ pnb_status pnb__info_run(pnb__app *app, void *args, pnb__result *r)
     char *resolved = NULL;
     int n_wanted = opts->is_cpu + opts->is_gpu + (opts->path != NULL);
     if (n_wanted != 1)
-        return pnb__usage(app, n_wanted > 1
-                                   ? "--cpu and --gpu tell of this machine: one, and no PATH"
-                                   : "PATH is missing; or --cpu for the processor, --gpu");
+        return pnb__usage(
+            app, n_wanted > 1 ? "--cpu and --gpu tell of this machine: one of them, no PATH with it"
+                              : "PATH is missing; or --cpu for the processor, --gpu");
     if (opts->is_gpu)
         return pnb__info_gpu(app, r);
     if (opts->is_cpu)

@@ -347,7 +347,7 @@ struct widened {
     {
         size_t i = at / n, j = at % n;
         double dot =
-            static_cast<double>(dots[i * ld + j]) + static_cast<double>(128 - parts.row_zero[i]) *
+            static_cast<double>(dots[i * ld + j]) + (128 - static_cast<double>(parts.row_zero[i])) *
                                                         static_cast<double>(parts.sums[first + j]);
         float v = static_cast<float>(dot * static_cast<double>(parts.row_scale[i]) *
                                      static_cast<double>(parts.scales[first + j]));

@@ -1,4 +1,7 @@
-/* In place of the column where the program is built without CUDA. */
+/* In place of the column where the program is built without CUDA.
+ *
+ * A context of the device is refused with that word; nothing computes on the processor in its
+ * place, since whoever asked for a device has reason to. */
 #include "kernels/cuda/device.h"
 
 static pnb_status refuse(int index, pnb_error *err)
