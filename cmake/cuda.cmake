@@ -12,7 +12,10 @@ set(PNB_CUDA_OBJECTS "")
 set(PNB_CUDA_LIBS "") # for a static link
 add_library(pnb_cuda INTERFACE)
 file(GLOB cuda_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/kernels/cuda/*.cu)
-file(GLOB cuda_headers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/kernels/cuda/*.h)
+file(GLOB cuda_headers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/kernels/cuda/*.h
+     ${PROJECT_SOURCE_DIR}/src/kernels/*.h ${PROJECT_SOURCE_DIR}/src/kernels/*.def
+     ${PROJECT_SOURCE_DIR}/src/base/base.h ${PROJECT_SOURCE_DIR}/include/penumbra/ctx.h
+     ${PROJECT_SOURCE_DIR}/include/penumbra/error.h)
 if(PNB_CUDA STREQUAL "AUTO" AND (PNB_SANITIZE OR PNB_TSAN OR PNB_FUZZ OR PNB_CHECK_ONLY))
     set(PNB_CUDA_FOUND FALSE)
 elseif(PNB_CUDA)
@@ -48,9 +51,9 @@ if(PNB_CUDA_FOUND)
         add_custom_command(OUTPUT ${object}
                            COMMAND ${CMAKE_COMMAND} -E make_directory ${PROJECT_BINARY_DIR}/cuda
                            COMMAND ${PNB_NVCC} ${nvcc_flags} -D_GNU_SOURCE -I${PROJECT_SOURCE_DIR}/src
-                                   -I${PROJECT_SOURCE_DIR}/include -I${PNB_CUBLAS_INCLUDE} -MD -MF
-                                   ${object}.d -c ${source} -o ${object}
-                           DEPENDS ${source} ${cuda_headers} DEPFILE ${object}.d
+                                   -I${PROJECT_SOURCE_DIR}/include -I${PNB_CUBLAS_INCLUDE}
+                                   -c ${source} -o ${object}
+                           DEPENDS ${source} ${cuda_headers}
                            COMMENT "CUDA kernels ${name}" VERBATIM)
         list(APPEND PNB_CUDA_OBJECTS ${object})
     endforeach()
