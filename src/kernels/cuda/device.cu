@@ -34,9 +34,10 @@ cudaStream_t pnb__cuda_stream(const pnb_ctx *ctx)
 /* Between host and device nothing can be recorded. */
 static bool breaks_recording(pnb__cuda *c)
 {
-    bool breaks = is_recording(c);
-    c->is_broken = c->is_broken || breaks;
-    return breaks;
+    if (!is_recording(c))
+        return false; /* other threads leave its mark alone */
+    c->is_broken = true;
+    return true;
 }
 
 void *pnb__cuda_scratch(const pnb_ctx *ctx)
