@@ -1,7 +1,7 @@
 /* The device of a context: its stream, its memory, and the first error that its kernels met.
  *
  * Everything of a context runs on one stream in the order in which it was asked for, so buffers may
- * be given back while kernels still use them, and one scratch buffer and one workspace serve all.
+ * be given back while kernels still use them, and one workspace serves all.
  * The driver is found at run time by the CUDA runtime, which is linked statically: a program built
  * with CUDA starts, and computes on the processor, where there is none. */
 #include "kernels/cuda/device.h"
@@ -40,9 +40,22 @@ static bool breaks_recording(pnb__cuda *c)
     return true;
 }
 
+/* Launches of two threads interleave on the stream: what one kernel leaves for the next must not be
+ * in the other thread's way. */
 void *pnb__cuda_scratch(const pnb_ctx *ctx)
 {
-    return pnb__cuda_of(ctx)->scratch;
+    pnb__cuda *c = pnb__cuda_of(ctx);
+    void *fresh = NULL;
+    if (is_recording(c))
+        return c->record_scratch;
+    std::lock_guard<std::mutex> held(c->lock);
+    for (const std::pair<std::thread::id, void *> &s : c->scratches)
+        if (s.first == std::this_thread::get_id())
+            return s.second;
+    use(c);
+    pnb__cuda_note(ctx, cudaMalloc(&fresh, PNB__CUDA_SCRATCH), "scratch memory");
+    c->scratches.push_back({std::this_thread::get_id(), fresh});
+    return fresh;
 }
 
 void pnb__cuda_note(const pnb_ctx *ctx, cudaError_t error, const char *what)
@@ -169,6 +182,7 @@ static pnb_status mem_zero(const pnb_ctx *ctx, void *device, size_t bytes, pnb_e
 void pnb__cuda_read_back(const pnb_ctx *ctx, size_t n, double *out)
 {
     pnb__cuda *c = pnb__cuda_of(ctx);
+    const void *scratch = pnb__cuda_scratch(ctx);
     std::lock_guard<std::mutex> held(c->lock);
     use(c);
     if (breaks_recording(c)) {
@@ -176,7 +190,7 @@ void pnb__cuda_read_back(const pnb_ctx *ctx, size_t n, double *out)
         return;
     }
     cudaError_t error =
-        cudaMemcpyAsync(c->pinned, c->scratch, n * sizeof *out, cudaMemcpyDeviceToHost, c->stream);
+        cudaMemcpyAsync(c->pinned, scratch, n * sizeof *out, cudaMemcpyDeviceToHost, c->stream);
     if (error == cudaSuccess)
         error = cudaStreamSynchronize(c->stream);
     pnb__cuda_note(ctx, error, "reading a sum");
@@ -259,7 +273,9 @@ static void close_device(pnb_ctx *ctx)
     if (c->stream != NULL)
         (void)cudaStreamSynchronize(c->stream);
     pnb__cublas_close(c);
-    (void)cudaFree(c->scratch);
+    for (const std::pair<std::thread::id, void *> &s : c->scratches)
+        (void)cudaFree(s.second);
+    (void)cudaFree(c->record_scratch);
     (void)cudaFree(c->workspace);
     (void)cudaFreeHost(c->pinned);
     if (c->record_stream != NULL)
@@ -291,7 +307,7 @@ static pnb_status open_parts(pnb__cuda *c, pnb_error *err)
     if (error == cudaSuccess)
         error = cudaStreamCreateWithFlags(&c->record_stream, cudaStreamNonBlocking);
     if (error == cudaSuccess)
-        error = cudaMalloc(&c->scratch, PNB__CUDA_SCRATCH);
+        error = cudaMalloc(&c->record_scratch, PNB__CUDA_SCRATCH);
     if (error == cudaSuccess)
         error = cudaMalloc(&c->workspace, PNB__CUDA_WORKSPACE);
     if (error == cudaSuccess)

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <mutex>
 #include <thread>
+#include <vector>
 
 #include <cublasLt.h>
 
@@ -48,11 +49,13 @@ enum { PNB__CUDA_PLANS = 1024 };
 struct pnb__cuda {
     int index;
     cudaStream_t stream;
-    void *scratch, *workspace;
+    std::vector<std::pair<std::thread::id, void *>> scratches; /* each thread has its own */
+    void *record_scratch; /* of what is recorded, which runs as a whole */
+    void *workspace;
     double *pinned; /* 8 of them */
     std::atomic<int> error;
     std::atomic<const char *> error_at;
-    std::mutex lock; /* of plans and pinned */
+    std::mutex lock; /* of plans, pinned and scratches */
     /* One thread at a time records, on a stream of its own. */
     std::mutex recording;
     cudaStream_t record_stream;
