@@ -99,4 +99,15 @@ want 2 bench search --n 0
 says "--n 0: must be between"
 want 2 bench search --measure cosine
 says "must be one of"
+# a tower alone, and its steps: each layer's products are counted, and the shares are of a whole
+want 0 bench encode --model tiny --batch 3 --seconds 0 --repeats 1 --resident --steps --json
+check "inputs stay, steps add up to one run" python3 -c 'import json; r = json.load(open("out"))
+assert r["resident"] is True
+assert abs(sum(s["share"] for s in r["steps"]) - 1) < 0.02, r["steps"]
+assert all(s["ms"] > 0 and s["n"] >= 1 for s in r["steps"])
+assert any(s["step"].startswith("attention (3, ") for s in r["steps"])'
+want 0 bench encode --model tiny --batch 3 --seconds 0 --repeats 1 --json
+prints '"resident": false'
+check "no steps unasked" bash -c '! grep -q "\"steps\"" out'
+
 finish
