@@ -4,6 +4,8 @@
  * `assumed`; a tokenizer is never assumed. */
 #include "encode/encoder.h"
 
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,21 +32,39 @@ static pnb_status find_tokenizer(pnb_encoder *e, const char *dir, const char *pa
                      source);
 }
 
-static void note_assumed(pnb_encoder *e, bool clean_assumed)
+/* Appends a sentence to what is said of captions. */
+PNB_PRINTF(2, 3) static void note_texts(pnb_encoder *e, const char *format, ...)
+{
+    size_t n = strlen(e->assumed_texts);
+    va_list args;
+    if (n > 0)
+        n += (size_t)snprintf(e->assumed_texts + n, sizeof e->assumed_texts - n, "; ");
+    if (n >= sizeof e->assumed_texts)
+        return;
+    va_start(args, format);
+    vsnprintf(e->assumed_texts + n, sizeof e->assumed_texts - n, format, args);
+    va_end(args);
+}
+
+static void note_assumed(pnb_encoder *e, const json_t *config, bool clean_assumed)
 {
     pnb_padding pad = pnb_tokenizer_padding(e->tokenizer);
     const char *piece = pad.id >= 0 ? pnb_tokenizer_piece(e->tokenizer, pad.id) : NULL;
-    size_t n = 0;
     if (pad.assumed)
-        n = (size_t)snprintf(e->assumed_texts, sizeof e->assumed_texts,
-                             "no file says what pads captions; assumed id %d, \"%.40s\": %s (a "
-                             "tokenizer_config.json with \"pad_token\" settles it)",
-                             PNB_MAX(pad.id, 0), piece != NULL ? piece : "", pad.source);
-    if (clean_assumed && n < sizeof e->assumed_texts)
-        snprintf(e->assumed_texts + n, sizeof e->assumed_texts - n,
-                 "%sno file says how captions are cleaned; assumed canonicalize, as SigLIP was "
-                 "trained",
-                 n > 0 ? "; " : "");
+        note_texts(e,
+                   "no file says what pads captions; assumed id %d, \"%.40s\": %s (a "
+                   "tokenizer_config.json with \"pad_token\" settles it)",
+                   PNB_MAX(pad.id, 0), piece != NULL ? piece : "", pad.source);
+    else if (pnb__pad_unlike_open_clip(e->tokenizer, config))
+        note_texts(e,
+                   "captions are padded with id %d (%s), and padding is attended to; but the "
+                   "configuration names no hf_tokenizer_name, and open_clip's own tokenizer pads "
+                   "with 0, as ProLIP's ViT-H/14 was trained (\"pad_token\": \"!\" there settles "
+                   "it)",
+                   pad.id, pad.source);
+    if (clean_assumed)
+        note_texts(e, "no file says how captions are cleaned; assumed canonicalize, as SigLIP was "
+                      "trained");
 }
 
 /* The configuration has the last word on cleaning: tokenizer.json has no place for it. */
@@ -67,7 +87,7 @@ static pnb_status open_tokenizer(pnb_encoder *e, const char *dir, const char *pa
     if (status != PNB_OK)
         pnb__error_prefix(err, "%s", dir);
     else
-        note_assumed(e, clean_assumed);
+        note_assumed(e, config, clean_assumed);
 done:
     json_decref(config);
     return status;

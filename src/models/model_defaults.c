@@ -130,6 +130,17 @@ pnb_status pnb__tokenizer_configure(pnb_tokenizer *tokenizer, const json_t *conf
     return PNB_OK;
 }
 
+/* ProLIP's H/14 names no tokenizer, so the reference takes open_clip's own, which pads with 0; the
+ * files of a CLIP model laid beside it pad with the end token, and padding is attended to. */
+bool pnb__pad_unlike_open_clip(const pnb_tokenizer *tokenizer, const json_t *config)
+{
+    const json_t *text = text_of(config);
+    const char *name = json_string_value(json_object_get(text, "hf_tokenizer_name"));
+    return json_is_true(json_object_get(text, "no_causal_mask")) &&
+           (name == NULL || name[0] == '\0') && pnb__tok_is_clip(tokenizer) &&
+           pnb_tokenizer_padding(tokenizer).id != 0;
+}
+
 pnb_status pnb__config_follow_end(json_t *config, const pnb_tokenizer *tokenizer, pnb_error *err)
 {
     json_t *text = json_object_get(config, "text_cfg");

@@ -29,6 +29,10 @@ pnb_status pnb__apply_clean(pnb_tokenizer *tokenizer, const json_t *config, cons
 pnb_status pnb__tokenizer_configure(pnb_tokenizer *tokenizer, const json_t *config, const char *dir,
                                     bool *clean_assumed, pnb_error *err);
 
+/* Whether the files of a CLIP tokenizer pad otherwise than open_clip's own tokenizer, which the
+ * configuration asks for by naming none, under a tower that attends to padding. */
+bool pnb__pad_unlike_open_clip(const pnb_tokenizer *tokenizer, const json_t *config);
+
 /* A new model's configuration, whose texts are read at the first end token where its text_cfg has
  * pool_type "eos", gets that token's id from the tokenizer.
  * Errors  ARG (a tokenizer without end token), NOMEM */

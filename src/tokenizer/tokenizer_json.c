@@ -19,7 +19,10 @@ static bool is_null(const json_t *value)
 static pnb_status check_id(const json_t *value, const char *piece, int *n_ids, pnb_error *err)
 {
     json_int_t id = json_integer_value(value);
-    if (!json_is_integer(value) || id < 0 || id >= PNB__MAX_VOCAB)
+    if (!json_is_integer(value))
+        return pnb__fail(err, PNB_FORMAT, "token \"%.40s\" has an id that is no whole number",
+                         piece);
+    if (id < 0 || id >= PNB__MAX_VOCAB)
         return pnb__fail(err, PNB_FORMAT, "token \"%.40s\" has id %lld: want 0..%d", piece,
                          (long long)id, PNB__MAX_VOCAB - 1);
     *n_ids = PNB_MAX(*n_ids, (int)id + 1);
@@ -370,7 +373,9 @@ done:
 static pnb_status push_checked(pnb_tokenizer *tok, pnb__ids *ids, const json_t *id, pnb_error *err)
 {
     json_int_t v = json_integer_value(id);
-    if (!json_is_integer(id) || v < 0 || v >= tok->vocab.n)
+    if (!json_is_integer(id))
+        return pnb__fail(err, PNB_FORMAT, "post_processor: an id that is no whole number");
+    if (v < 0 || v >= tok->vocab.n)
         return pnb__fail(err, PNB_FORMAT, "post_processor: id %lld: the vocabulary has 0..%d",
                          (long long)v, tok->vocab.n - 1);
     return pnb__ids_push(ids, (int32_t)v, err);

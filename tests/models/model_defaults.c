@@ -243,6 +243,41 @@ static void what_pads_is_what_the_files_say(void **state)
     put("tokenizer.json", NULL);
 }
 
+/* Files of a CLIP model beside ProLIP's H/14: followed, and told where padding is attended to. */
+static void padding_unlike_open_clips_is_told(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *tokenizer, *config, *class;
+        bool differs;
+    } cases[] = {
+        {CLIP_TOKENIZER, "{\"text_cfg\":{\"no_causal_mask\":true}}",
+         "{\"pad_token\":\"<|endoftext|>\"}", true},
+        {CLIP_TOKENIZER, "{\"text_cfg\":{\"no_causal_mask\":true}}", "{\"pad_token\":\"!\"}",
+         false},
+        {CLIP_TOKENIZER, "{\"text_cfg\":{\"no_causal_mask\":true}}", NULL, false},
+        {CLIP_TOKENIZER, "{\"text_cfg\":{\"no_causal_mask\":true,\"hf_tokenizer_name\":\"x\"}}",
+         "{\"pad_token\":\"<|endoftext|>\"}", false},
+        {CLIP_TOKENIZER, "{\"text_cfg\":{}}", "{\"pad_token\":\"<|endoftext|>\"}", false},
+        {SIGLIP_TOKENIZER("null"), "{\"text_cfg\":{\"no_causal_mask\":true}}", NULL, false},
+    };
+    for (size_t i = 0; i < PNB_COUNT(cases); i++) {
+        pnb_tokenizer *t = NULL;
+        bool clean_assumed;
+        json_t *config = json_of(cases[i].config);
+        put("tokenizer.json", cases[i].tokenizer);
+        put("tokenizer_config.json", cases[i].class);
+        assert_int_equal(pnb_tokenizer_load(&t, folder, NULL), PNB_OK);
+        assert_int_equal(pnb__tokenizer_configure(t, config, folder, &clean_assumed, NULL), PNB_OK);
+        if (pnb__pad_unlike_open_clip(t, config) != cases[i].differs)
+            fail_msg("case %zu", i);
+        pnb_tokenizer_free(t);
+        json_decref(config);
+    }
+    put("tokenizer.json", NULL);
+    put("tokenizer_config.json", NULL);
+}
+
 static void words_about_padding_are_followed_or_refused(void **state)
 {
     (void)state;
@@ -361,6 +396,7 @@ int main(void)
         cmocka_unit_test(end_token_is_the_tokenizers),
         cmocka_unit_test(cleaning_is_read_in_every_form),
         cmocka_unit_test(what_pads_is_what_the_files_say),
+        cmocka_unit_test(padding_unlike_open_clips_is_told),
         cmocka_unit_test(words_about_padding_are_followed_or_refused),
         cmocka_unit_test(unsaid_cleaning_is_the_references),
         cmocka_unit_test(a_missing_tokenizer_is_placed),
