@@ -36,7 +36,7 @@ endif()
 
 file(GLOB cli_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/cli/*.c)
 if(cli_sources)
-    pnb_add_program(penumbra commands ${cli_sources})
+    pnb_add_whole_program(penumbra commands ${cli_sources})
     set_target_properties(penumbra PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
 endif()
 

@@ -169,6 +169,32 @@ function(pnb_add_program target room)
     endif()
 endfunction()
 
+# The same as one file, whose addresses the linker settles: the tests start the program thousands of
+# times, and of shared libraries of sanitized code each start would relocate half a million words.
+function(pnb_add_whole_program target room)
+    if(NOT room_kind STREQUAL SHARED)
+        pnb_add_program(${target} ${room} ${ARGN})
+        return()
+    endif()
+    add_executable(${target} ${ARGN})
+    target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/include
+                               ${PROJECT_SOURCE_DIR}/src)
+    set(libraries "")
+    foreach(lib IN LISTS PNB_UP_TO_${room})
+        get_target_property(kind ${lib} TYPE)
+        if(NOT kind STREQUAL INTERFACE_LIBRARY)
+            target_sources(${target} PRIVATE $<TARGET_OBJECTS:${lib}>)
+        endif()
+        string(REPLACE pnb_room_ "" name ${lib})
+        list(APPEND libraries ${PNB_EXTERN_${name}})
+    endforeach()
+    target_link_libraries(${target} PRIVATE ${libraries})
+    target_link_options(${target} PRIVATE -no-pie)
+    if(TARGET pnb_asan_options)
+        target_link_libraries(${target} PRIVATE pnb_asan_options)
+    endif()
+endfunction()
+
 if(TARGET pnb_room_base)
     set_property(SOURCE ${PROJECT_SOURCE_DIR}/src/base/ctx.c APPEND PROPERTY COMPILE_DEFINITIONS
                  PNB_VERSION="${PROJECT_VERSION}")

@@ -15,8 +15,10 @@
 
 #include "kernels/kernels.h"
 
-#define GUARDED_BYTES                                                                              \
-    ((size_t)1 << 32) /* reserved, not used: one piece, so that it opens at once */
+#define GUARDED_BYTES ((size_t)1 << 29) /* reserved, not used: one piece, opened as a whole */
+#define GUARDED_HUGE                                                                               \
+    ((size_t)1 << 21) /* it opens by as much: one entry of a page table where the system has such  \
+                         pages, and opening is most of what a test takes */
 
 typedef struct guarded_block {
     void *p;
@@ -52,8 +54,19 @@ static inline size_t guarded_pages(size_t bytes)
 
 static inline void guarded_protect(int access)
 {
-    if (guarded.top > 0 && mprotect(guarded.base, guarded.top, access) != 0)
+    if (guarded.top > 0 && mprotect(guarded.base, GUARDED_BYTES, access) != 0)
         abort();
+}
+
+static inline void guarded_reserve(void)
+{
+    size_t bytes = GUARDED_BYTES + GUARDED_HUGE;
+    unsigned char *p =
+        mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (p == MAP_FAILED)
+        abort();
+    guarded.base = p + (GUARDED_HUGE - (uintptr_t)p % GUARDED_HUGE) % GUARDED_HUGE;
+    (void)madvise(guarded.base, GUARDED_BYTES, MADV_HUGEPAGE); /* slower without */
 }
 
 static inline int guarded_open(void)
@@ -95,18 +108,14 @@ static pnb_status guarded_mem_alloc(const pnb_ctx *ctx, void **out, size_t bytes
     if (guarded_refuses(ctx, GUARDED_ALLOC))
         return pnb__fail_nomem(err, bytes);
     if (guarded.base == NULL)
-        guarded.base = mmap(NULL, GUARDED_BYTES, PROT_NONE,
-                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (guarded.base == MAP_FAILED || b.bytes > GUARDED_BYTES - guarded.top ||
-        guarded.n == PNB_COUNT(guarded.blocks))
+        guarded_reserve();
+    if (b.bytes > GUARDED_BYTES - guarded.top || guarded.n == PNB_COUNT(guarded.blocks))
         abort();
     b.p = guarded.base + guarded.top;
     guarded.top += b.bytes;
-    if (mprotect(b.p, b.bytes, PROT_READ | PROT_WRITE) != 0)
-        abort();
+    guarded_protect(PROT_READ | PROT_WRITE);
     memset(b.p, 0xFF, b.bytes);
-    if (mprotect(b.p, b.bytes, PROT_NONE) != 0)
-        abort();
+    guarded_protect(PROT_NONE);
     guarded.blocks[guarded.n++] = b;
     guarded.bytes += b.bytes;
     guarded.most_bytes = PNB_MAX(guarded.most_bytes, guarded.bytes);
@@ -129,7 +138,7 @@ static void guarded_mem_free(const pnb_ctx *ctx, void *p, size_t bytes)
     guarded.bytes -= guarded.blocks[i].bytes;
     guarded.blocks[i] = guarded.blocks[--guarded.n];
     if (guarded.n == 0) {
-        if (madvise(guarded.base, guarded.top, MADV_DONTNEED) != 0)
+        if (madvise(guarded.base, GUARDED_BYTES, MADV_DONTNEED) != 0)
             abort();
         guarded.top = 0;
     }

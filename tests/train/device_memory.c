@@ -237,8 +237,6 @@ static void fail_each(const fixture *f, work_fn work, size_t points, const bool 
     guarded_fail(GUARDED_ALLOC, SIZE_MAX);
     ASSERT_OK(work(f, "whole", &err));
     memcpy(n_calls, guarded.n_asked, sizeof n_calls);
-    fprintf(stderr, "DBG %zu %zu %zu %zu %zu\n", n_calls[0], n_calls[1], n_calls[2], n_calls[3],
-            n_calls[4]);
     for (int slot = 0; slot < N_GUARDED; slot++) {
         size_t n = n_calls[slot], tried = PNB_MIN(n, points);
         assert_true((n > 0) == used[slot]);
