@@ -196,6 +196,9 @@ function(pnb_add_whole_program target room)
 endfunction()
 
 if(TARGET pnb_room_base)
+    # a square root that might set errno is no vector's
+    set_property(SOURCE ${PROJECT_SOURCE_DIR}/src/base/rng_normal.c APPEND PROPERTY COMPILE_OPTIONS
+                 -fno-math-errno)
     set_property(SOURCE ${PROJECT_SOURCE_DIR}/src/base/ctx.c APPEND PROPERTY COMPILE_DEFINITIONS
                  PNB_VERSION="${PROJECT_VERSION}")
 endif()

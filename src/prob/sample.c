@@ -179,9 +179,9 @@ double pnb__draw_at(const pnb__draw *z, size_t d)
 /* The normals of sample j, of all dimensions. */
 static void fill_normals(const pnb__draw *z, double *out)
 {
-    const pnb__rng rng = {.seed = z->seed,
-                          .stream = z->stream,
-                          .counter = WORDS_PER_NORMAL * (uint64_t)(z->j * z->rows->dim)};
+    pnb__rng rng = {.seed = z->seed,
+                    .stream = z->stream,
+                    .counter = WORDS_PER_NORMAL * (uint64_t)(z->j * z->rows->dim)};
     pnb__rng_normals(&rng, z->rows->dim, out);
 }
 
@@ -196,11 +196,11 @@ static void fill_gaussian(const pnb__draw *z, const double *std, double *out)
     enum { PIECE = 64 };
     const float *mean = z->rows->mean + z->row * z->rows->dim;
     double normal[PIECE];
+    pnb__rng rng = {.seed = z->seed,
+                    .stream = z->stream,
+                    .counter = WORDS_PER_NORMAL * (uint64_t)(z->j * z->rows->dim)};
     for (size_t d = 0; d < z->rows->dim; d += PIECE) {
         size_t n = PNB_MIN(z->rows->dim - d, (size_t)PIECE);
-        const pnb__rng rng = {.seed = z->seed,
-                              .stream = z->stream,
-                              .counter = WORDS_PER_NORMAL * (uint64_t)(z->j * z->rows->dim + d)};
         pnb__rng_normals(&rng, n, normal);
         for (size_t i = 0; i < n; i++)
             out[d + i] = mean[d + i] + std[d + i] * normal[i];

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "base/rng.h"
 
 #define N_DRAWS 200000
 
@@ -114,6 +115,35 @@ static void normal_moments(void **state)
     assert_true(fabs(sum[4] - 3) < 5 * sqrt(96.0 / N_DRAWS));
 }
 
+static long double box_muller(const uint32_t w[4])
+{
+    long double u = 1 - (long double)(w[0] * ((uint64_t)1 << 21) + (w[1] >> 11)) * 0x1p-53L;
+    long double v = (long double)(w[2] * ((uint64_t)1 << 21) + (w[3] >> 11)) * 0x1p-53L;
+    return sqrtl(-2 * logl(u)) * cosl(8 * atanl(1) * v);
+}
+
+/* The series are within a few roundings of the same formula in long double, also where they end:
+ * u = 1 and 2^-53, angles at and beside quarters and eighths of a turn. */
+static void normals_are_box_mullers(void **state)
+{
+    (void)state;
+    static const uint32_t ends[] = {0,           1u << 11,    0x3FFFFFFFu, 0x40000000u, 0x7FFFFFFFu,
+                                    0x80000000u, 0xBFFFFFFFu, 0xC0000000u, 0x1FFFFFFFu, 0x20000000u,
+                                    0xE0000000u, 0x4AFB0CCCu, 0xFFFFFFFFu};
+    enum { N_ENDS = PNB_COUNT(ends) };
+    size_t n_ends = (size_t)N_ENDS * N_ENDS * N_ENDS * N_ENDS;
+    for (size_t i = 0; i < N_DRAWS + n_ends; i++) {
+        uint32_t w[4];
+        size_t k = i - N_DRAWS;
+        pnb__rng_block(31, 2, i, w);
+        for (int j = 0; i >= N_DRAWS && j < 4; j++, k /= N_ENDS)
+            w[j] = ends[k % N_ENDS];
+        long double z = box_muller(w), off = fabsl(z - pnb__rng_normal_of(w));
+        if (!(off < 1e-15L * fmaxl(fabsl(z), 2)))
+            fail_msg("%08x %08x %08x %08x: %.17Lg off by %.3Lg", w[0], w[1], w[2], w[3], z, off);
+    }
+}
+
 /* More than are made at once, the counter's upper half in use, and the generator left where it was.
  */
 static void normals_at_once(void **state)
@@ -126,10 +156,12 @@ static void normals_at_once(void **state)
             pnb__rng r;
             pnb__rng_init(&r, 0x123456789abcULL, 0x9876543210ULL);
             r.counter = counters[c];
+            pnb__rng one = r;
             pnb__rng_normals(&r, n, out);
-            assert_int_equal(r.counter, counters[c]);
             for (size_t i = 0; i < n; i++)
-                assert_true(out[i] == pnb__rng_normal(&r));
+                assert_true(out[i] == pnb__rng_normal(&one));
+            assert_int_equal(r.counter, one.counter);
+            assert_int_equal(pnb__rng_u32(&r), pnb__rng_u32(&one));
         }
 }
 
@@ -224,17 +256,12 @@ static void hash_depends_on_every_byte(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(known_answers),
-        cmocka_unit_test(words_come_from_the_blocks),
-        cmocka_unit_test(three_numbers_resume_it),
-        cmocka_unit_test(streams_and_seeds_differ),
-        cmocka_unit_test(uniform_moments),
-        cmocka_unit_test(normal_moments),
-        cmocka_unit_test(normals_at_once),
-        cmocka_unit_test(below_is_even),
-        cmocka_unit_test(shuffle_permutes),
-        cmocka_unit_test(shuffle_is_fair),
-        cmocka_unit_test(hash_depends_on_every_byte),
+        cmocka_unit_test(known_answers),           cmocka_unit_test(words_come_from_the_blocks),
+        cmocka_unit_test(three_numbers_resume_it), cmocka_unit_test(streams_and_seeds_differ),
+        cmocka_unit_test(uniform_moments),         cmocka_unit_test(normal_moments),
+        cmocka_unit_test(normals_are_box_mullers), cmocka_unit_test(normals_at_once),
+        cmocka_unit_test(below_is_even),           cmocka_unit_test(shuffle_permutes),
+        cmocka_unit_test(shuffle_is_fair),         cmocka_unit_test(hash_depends_on_every_byte),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -131,8 +131,9 @@ static pnb_status draw_normal(pnb_model *m, const char *name, size_t first, size
         return PNB_OK;
     for (size_t at = 0; at < n && status == PNB_OK; at += PNB_COUNT(block)) {
         size_t piece = PNB_MIN(PNB_COUNT(block), n - at);
+        pnb__rng_normals(&rng, piece, block);
         for (size_t i = 0; i < piece; i++)
-            block[i] = std * pnb__rng_normal(&rng);
+            block[i] *= std;
         status = write_part(m, name, first + at, piece, block, err);
     }
     return status;

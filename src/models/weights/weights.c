@@ -70,21 +70,29 @@ static double sincos_value(const pnb__param *p, size_t index)
     return within < quarter ? sin(position * omega) : cos(position * omega);
 }
 
-/* Value `index` of a weight; a stream is read in order, so each takes as many draws as its kind
- * does. */
-static double draw(const pnb__weight *item, pnb__rng *rng, size_t index)
+/* Values from `first` on of a weight; a stream is read in order, so each takes as many draws as its
+ * kind does. */
+static void draw(const pnb__weight *item, pnb__rng *rng, size_t first, size_t n, double *out)
 {
     switch (item->init) {
     case PNB__INIT_CONSTANT:
-        return item->value;
+        for (size_t i = 0; i < n; i++)
+            out[i] = item->value;
+        return;
     case PNB__INIT_NORMAL:
-        return item->centre + item->value * pnb__rng_normal(rng);
+        pnb__rng_normals(rng, n, out);
+        for (size_t i = 0; i < n; i++)
+            out[i] = item->centre + item->value * out[i];
+        return;
     case PNB__INIT_UNIFORM:
-        return item->centre + item->value * (2 * pnb__rng_uniform(rng) - 1);
+        for (size_t i = 0; i < n; i++)
+            out[i] = item->centre + item->value * (2 * pnb__rng_uniform(rng) - 1);
+        return;
     case PNB__INIT_SINCOS:
-        return sincos_value(&item->param, index);
+        for (size_t i = 0; i < n; i++)
+            out[i] = sincos_value(&item->param, first + i);
+        return;
     }
-    return 0;
 }
 
 /* The stream of a weight comes from its name, so adding weights elsewhere does not change it: a
@@ -102,8 +110,7 @@ pnb_status pnb__weights_init(pnb__weights *w, uint64_t seed, pnb_error *err)
         double block[256];
         for (size_t at = 0; at < item->param.n; at += PNB_COUNT(block)) {
             size_t n = PNB_MIN(PNB_COUNT(block), item->param.n - at);
-            for (size_t j = 0; j < n; j++)
-                block[j] = draw(item, &rng, at + j);
+            draw(item, &rng, at, n, block);
             status = pnb__param_write(&item->param, &w->kernels, at, n, block, err);
             if (status != PNB_OK)
                 return status;

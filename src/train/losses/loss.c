@@ -250,13 +250,18 @@ pnb_status pnb__loss_set_labels(const pnb__loss *loss, const pnb__pair_labels *l
 static pnb_status draw_side(pnb__tensor *noise, pnb__rng *rng, const size_t *row_of, pnb_error *err)
 {
     size_t n = pnb__n(noise), n_rows = pnb__dim(noise, 0), width = n / n_rows;
+    double some[256];
     float *values = pnb__alloc_array(n, sizeof *values);
     if (values == NULL)
         return pnb__fail_nomem(err, n * sizeof *values);
     for (size_t p = 0; p < n_rows; p++) {
         float *row = values + (row_of != NULL ? row_of[p] : p) * width;
-        for (size_t i = 0; i < width; i++)
-            row[i] = (float)pnb__rng_normal(rng);
+        for (size_t at = 0; at < width; at += PNB_COUNT(some)) {
+            size_t here = PNB_MIN(PNB_COUNT(some), width - at);
+            pnb__rng_normals(rng, here, some);
+            for (size_t i = 0; i < here; i++)
+                row[at + i] = (float)some[i];
+        }
     }
     pnb__write_f32(noise, values);
     pnb__free(values);
