@@ -14,6 +14,7 @@ Environment of every bench:
   BENCH_SIZE     search.py: rows in place of a million
   BENCH_TRAINED  pcme_learning.py: measures the models of an earlier run in BENCH_WORK, trained for as many steps
   BENCH_RUN      name of the run that results belong to; tools/run-benches sets it
+  BENCH_COMMIT   commit of sources that were copied without their repository
 A bench prints its table, also into bench/results/<name>.txt when called with --save, with the figures
 of README in <name>.json beside it, and exits 0 when every target is met, 1 when one is not, 2 when it
 could not measure. Every result names the commit that was measured.
@@ -248,10 +249,12 @@ def git(*args):
 
 
 def commit():
-    """The commit of the sources; "-dirty" where what is measured was changed since."""
+    """The commit of the sources; "-dirty" where what is measured was changed since. Sources that
+    were copied without their repository may tell theirs by BENCH_COMMIT."""
     changed = git("status", "--porcelain", "--", "src", "include", "cli", "cmake", "bench/*.py",
                   "bench/*.c", "bench/peers")
-    return (git("rev-parse", "HEAD")[:12] or "unknown") + ("-dirty" if changed else "")
+    known = git("rev-parse", "HEAD")[:12] or os.environ.get("BENCH_COMMIT") or "unknown"
+    return known + ("-dirty" if changed else "")
 
 
 class Report:

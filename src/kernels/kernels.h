@@ -77,8 +77,9 @@ typedef struct pnb__packed {
  * residual may be c itself. pre, when not NULL, receives the input of act (same layout as c).
  * packed, when not NULL, is read instead of b from its column packed_first on: k is that of packed,
  * alpha and bits are those of the product with b. Not with n_batch > 1.
- * a_halves, c_halves: of gemm_bf16 alone, by tables with halves_head_dim: a is bfloat16, and needs
- * no rounding; c is written as bfloat16 (pre and residual absent). */
+ * By tables with halves_head_dim, of products that round: a_halves, b_halves (gemm_rounded alone):
+ * the factor is bfloat16, and needs no rounding; c_halves: c and pre are written as bfloat16 (beta,
+ * col_scale and residual absent). */
 typedef struct pnb__gemm_args {
     bool trans_a, trans_b;
     size_t m, n, k, lda, ldb, ldc;
@@ -96,7 +97,7 @@ typedef struct pnb__gemm_args {
     const pnb__packed *packed;
     size_t packed_first; /* a multiple of the table's gemm_group */
     void *work;          /* of gemm_i8, gemm_bf16, gemm_rounded: bytes of their _work */
-    bool a_halves, c_halves;
+    bool a_halves, b_halves, c_halves;
 } pnb__gemm_args;
 
 /* Activations of an integer product are rounded to this many levels above 0. In 7 bits the sums of
@@ -114,8 +115,8 @@ typedef struct pnb__gemm_args {
  * kv_len: number of valid keys of each batch item, or NULL for all. Never holds n_q x n_kv for a
  * whole batch: the workspace is per thread.
  * rounds: factors of all four products (forward: q, k, the weights, v) are rounded to bfloat16,
- * sums are floats; halves: q, k, v and out are bfloat16 themselves, forward only. Both may be asked
- * of tables with halves_head_dim alone, halves up to that. */
+ * sums are floats; halves: q, k, v, out and their gradients are bfloat16 themselves, and nothing is
+ * accumulated. Both may be asked of tables with halves_head_dim alone, halves up to that. */
 typedef struct pnb__attention_args {
     size_t n_batch, n_heads, n_q, n_kv, head_dim;
     size_t batch_q, row_q, batch_kv, row_kv, batch_out, row_out;
@@ -136,7 +137,8 @@ typedef struct pnb__attention_args {
  * mean and rstd (rows) are written by forward and read by backward; NULL allowed in forward.
  * Backward: dx from dy, x, mean, rstd; dw, db (NULL allowed) summed over rows in fixed order using
  * work (layernorm_work bytes). Forward allows y == x.
- * halves: y is written as bfloat16 (not over x), by tables with halves_head_dim. */
+ * halves: y is written as bfloat16 (not over x), and dy is read so, by tables with halves_head_dim.
+ */
 typedef struct pnb__layernorm_args {
     size_t rows, width;
     double eps;
@@ -545,7 +547,8 @@ typedef enum pnb__kernel_column {
     PNB__KERNEL_FAST,
     PNB__KERNEL_FAST_ONLY,
     PNB__KERNEL_I8,
-    PNB__KERNEL_BF16
+    PNB__KERNEL_BF16,
+    PNB__KERNEL_HALVES
 } pnb__kernel_column;
 typedef struct pnb__kernel_slot {
     const char *name;

@@ -66,7 +66,7 @@ struct pnb__tensor {
     /* Set by the planner: buffer numbers, then pointers. */
     bool read_back;   /* a backward step reads the value */
     bool is_in_place; /* forward writes over inplace_in */
-    bool is_half;     /* the value is bfloat16: halves.c */
+    bool is_half;     /* value and gradient are bfloat16: halves.c */
     bool is_again;    /* by the run: forward is called in backward, for a second time */
     bool needed, needs_grad, grad_started, has_partial_views, is_recomputed;
     int buffer, again_buffer, aux_buffer[PNB__MAX_AUX], aux_again_buffer[PNB__MAX_AUX];
@@ -173,6 +173,7 @@ pnb_status pnb__graph_pack(pnb__graph *g, bool small, pnb_error *err);
 void pnb__graph_mark_halves(pnb__graph *g);          /* before buffers are planned */
 bool pnb__linear_makes_halves(const pnb__tensor *t); /* could end in them */
 bool pnb__linear_reads_halves(const pnb__tensor *t, int input);
+void pnb__linear_reserve_rounded(pnb__tensor *t); /* again, once it is known what is in halves */
 size_t pnb__attention_head_dim(const pnb__tensor *t);
 
 /* Prototypes of every op. */

@@ -4,7 +4,12 @@
  * products, the value may be rounded by who makes it: the same bits in half the memory, and no pass
  * of its own for rounding. Attention of a graph whose projections are such products takes its q, k
  * and v in bfloat16 as well, and its products are rounded like theirs (autocast in PyTorch does the
- * same). Graphs without gradients only, and only what nobody keeps or sees a part of. */
+ * same). Only what nobody keeps or sees a part of.
+ *
+ * In training with rounded products the same values are kept for backward in half the memory, and
+ * their gradients are bfloat16 too: each comes from one product or from attention, and goes to
+ * another, to LayerNorm or to attention. So there they have one reader each, and no gradient is
+ * added to another in halves. Gradients of weights and of the stream stay floats. */
 #include "tensor/graph_internal.h"
 
 static bool is_op(const pnb__tensor *t, pnb__op_id id)
@@ -27,7 +32,7 @@ static bool is_product_of(const pnb__tensor *reader, int input)
 static bool is_read_by(const pnb__graph *g, const pnb__tensor *t, const pnb__tensor *reader)
 {
     size_t n_uses = 0;
-    if (t->keep || t == g->loss || t->view_of != NULL || !t->needed)
+    if (t->keep || t->keep_grad || t == g->loss || t->view_of != NULL || !t->needed)
         return false;
     for (size_t i = 0; i < g->n_nodes; i++) {
         const pnb__tensor *r = g->nodes[i];
@@ -39,7 +44,7 @@ static bool is_read_by(const pnb__graph *g, const pnb__tensor *t, const pnb__ten
             n_uses += r->needed;
         }
     }
-    return n_uses > 0;
+    return g->with_grad ? n_uses == 1 : n_uses > 0;
 }
 
 /* Attention whose values come from products, and whose result goes to products. */
@@ -59,7 +64,7 @@ static bool may_attend(const pnb__graph *g, const pnb__tensor *t)
 
 void pnb__graph_mark_halves(pnb__graph *g)
 {
-    if (g->with_grad || g->kernels.halves_head_dim == 0 || g->kernels.real != PNB__F32)
+    if (g->kernels.halves_head_dim == 0 || g->kernels.real != PNB__F32)
         return;
     for (size_t i = 0; i < g->n_nodes; i++) {
         pnb__tensor *t = g->nodes[i];
@@ -74,8 +79,12 @@ void pnb__graph_mark_halves(pnb__graph *g)
             if (t->in[j] != NULL && t->in[j]->kind == PNB__REAL)
                 t->in[j]->is_half = true;
     }
-    for (size_t i = 0; i < g->n_nodes; i++) /* they round nothing any more */
-        if (g->nodes[i]->op != NULL && is_op(g->nodes[i], PNB__OP_LINEAR) &&
-            g->nodes[i]->in[0]->is_half)
-            g->nodes[i]->work_bytes = 0;
+    for (size_t i = 0; i < g->n_nodes; i++) { /* what is in halves is not rounded any more */
+        pnb__tensor *t = g->nodes[i];
+        if (t->op == NULL || !is_op(t, PNB__OP_LINEAR))
+            continue;
+        if (t->in[0]->is_half && !g->with_grad)
+            t->work_bytes = 0;
+        pnb__linear_reserve_rounded(t);
+    }
 }

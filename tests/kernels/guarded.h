@@ -201,6 +201,7 @@ static pnb_status guarded_mem_zero(const pnb_ctx *ctx, void *device, size_t byte
 #define GUARDED_WRAP_FAST_ONLY(...) GUARDED_WRAP(__VA_ARGS__)
 #define GUARDED_WRAP_I8(...) GUARDED_WRAP(__VA_ARGS__)
 #define GUARDED_WRAP_BF16(...) GUARDED_WRAP(__VA_ARGS__)
+#define GUARDED_WRAP_HALVES(...) GUARDED_WRAP(__VA_ARGS__)
 #define PNB__KERNEL(column, returns, name, parameters, names)                                      \
     GUARDED_WRAP_##column(PNB__F32, _f32, returns, name, parameters, names)                        \
         GUARDED_WRAP_##column(PNB__F64, _f64, returns, name, parameters, names)
@@ -216,6 +217,7 @@ static pnb_status guarded_mem_zero(const pnb_ctx *ctx, void *device, size_t byte
 #define GUARDED_FILL_FAST_ONLY(name) GUARDED_FILL(name)
 #define GUARDED_FILL_I8(name) GUARDED_FILL(name)
 #define GUARDED_FILL_BF16(name) GUARDED_FILL(name)
+#define GUARDED_FILL_HALVES(name) GUARDED_FILL(name)
 
 /* The column of a context: pnb_ctx.column. */
 static inline void guarded_column(pnb__kernels *k)

@@ -19,7 +19,7 @@
 
 #include "kernels/kernels.h"
 
-#define GUARD 67 /* odd: arrays do not start at vector borders */
+#define GUARD 67
 #define MAX_ARRAYS 16
 
 typedef struct array {
@@ -28,6 +28,7 @@ typedef struct array {
     double *init;
     float *f, *first; /* first: what one thread gave */
     double *d;
+    void *memory_f, *memory_d; /* f and d lie in them */
 } array;
 
 typedef struct fixture {
@@ -63,10 +64,13 @@ static inline int add_array(fixture *x, size_t n, double low, double high)
     pnb__rng_init(&rng, x->seed, (uint64_t)x->n_arrays);
     a->n = n;
     a->init = malloc((n + 1) * sizeof(double));
-    a->f = malloc((n + 2 * GUARD) * sizeof(float));
-    a->d = malloc((n + 2 * GUARD) * sizeof(double));
+    a->memory_f = malloc((n + 2 * GUARD + 1) * sizeof(float));
+    a->memory_d = malloc((n + 2 * GUARD + 1) * sizeof(double));
     a->first = malloc((n + 1) * sizeof(float));
-    assert_true(a->init && a->f && a->d && a->first);
+    assert_true(a->init && a->memory_f && a->memory_d && a->first);
+    /* behind 67 numbers arrays lie at no vector's border, behind 68 at one of 16 bytes */
+    a->f = (float *)a->memory_f + x->seed % 2;
+    a->d = (double *)a->memory_d + x->seed % 2;
     for (size_t i = 0; i < n; i++) /* values a float holds exactly */
         a->init[i] = (double)(float)(low + (high - low) * pnb__rng_uniform(&rng));
     return x->n_arrays++;
@@ -90,8 +94,8 @@ static inline void fixture_free(fixture *x)
 {
     for (int i = 0; i < x->n_arrays; i++) {
         free(x->arrays[i].init);
-        free(x->arrays[i].f);
-        free(x->arrays[i].d);
+        free(x->arrays[i].memory_f);
+        free(x->arrays[i].memory_d);
         free(x->arrays[i].first);
     }
 }
@@ -128,7 +132,8 @@ static inline bool guard_broken(const fixture *x, int *which, long *at)
             *at = (long)j - GUARD;
             if (j >= GUARD && j < a->n + GUARD)
                 continue;
-            if (a->f[j] != 12345.0f + (float)j || a->d[j] != 12345.0 + (double)j)
+            double v = 12345.0 + (double)j;
+            if (a->f[j] != (float)v || a->d[j] != v)
                 return true;
         }
     }

@@ -23,6 +23,7 @@ static slot_test tests_of_slots[] = {
     {" attention (halves) ", attention_halves_shapes},
     {" layernorm layernorm_bwd layernorm_work ", layernorm_shapes},
     {" unary unary_bwd ", unary_shapes},
+    {" halves_of halves_unary halves_unary_bwd halves_sum ", halves_shapes},
     {" binary binary_bwd ", binary_shapes},
     {" copy ", copy_shapes},
     {" axpy fill dropout ", plain_shapes},

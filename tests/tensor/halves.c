@@ -1,5 +1,5 @@
 /* Values in bfloat16 between products: which ones they are, and that a block computes what it
- * computes in floats, by the column of GPUs on emulated threads. */
+ * computes in floats, forward and backward, by the column of GPUs on emulated threads. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -19,7 +19,14 @@ int main(void)
 
 extern void pnb__cuda_overwrite(pnb__kernels *k);
 
-enum { N_BATCH = 2, N_TOKENS = 9, WIDTH = 32, N_HEADS = 2, N_PARAMS = 6 };
+enum { N_BATCH = 2, N_TOKENS = 9, WIDTH = 32, N_HEADS = 2 };
+/* weights of q|k|v, of the projection, of the mlp in and out; of the norms; biases of q|k|v, of the
+ * mlp in */
+enum { N_WEIGHTS = 4, NORM_W = 4, NORM_B, QKV_BIAS, MLP_BIAS, N_PARAMS };
+
+typedef struct wish {
+    bool keeps_norm, trains, checkpoints;
+} wish;
 
 static void emulated_column(pnb__kernels *k)
 {
@@ -28,13 +35,13 @@ static void emulated_column(pnb__kernels *k)
 }
 
 typedef struct block {
-    pnb__param params[N_PARAMS]; /* qkv, projection, mlp in and out, norm weight, norm bias */
+    pnb__param params[N_PARAMS];
     pnb__graph *graph;
-    pnb__tensor *x, *norm, *out;
+    pnb__tensor *x, *norm, *out, *leaves[N_PARAMS];
 } block;
 
-static void make_param(pnb__param *p, const pnb__kernels *k, size_t rows, size_t cols,
-                       uint64_t seed)
+static void make_param(pnb__param *p, const pnb__kernels *k, const wish *w, size_t rows,
+                       size_t cols, uint64_t seed)
 {
     double *values = malloc(rows * cols * sizeof *values);
     pnb__rng rng;
@@ -43,7 +50,9 @@ static void make_param(pnb__param *p, const pnb__kernels *k, size_t rows, size_t
     pnb__rng_init(&rng, seed, 0);
     *p = (pnb__param){.name = "w", .n_dims = cols > 1 ? 2 : 1, .shape = {rows, cols}};
     p->n = rows * cols;
-    p->fixed = true;
+    p->fixed = !w->trains;
+    p->trainable = w->trains;
+    p->trains_in_bf16 = w->trains && cols > 1;
     p->bf16_parts = cols > 1;
     for (size_t i = 0; i < p->n; i++)
         values[i] = pnb__rng_normal(&rng) / sqrt((double)PNB_MAX(cols, (size_t)1));
@@ -56,34 +65,45 @@ static pnb__tensor *product(block *b, pnb__tensor *x, int which, pnb__unary act,
                             pnb__tensor *residual)
 {
     pnb__linear_opts o = {.act = act, .residual = residual};
-    return pnb__linear(x, pnb__param_tensor(b->graph, &b->params[which]), &o);
+    if (which == 0)
+        o.bias = b->leaves[QKV_BIAS];
+    if (which == 2)
+        o.bias = b->leaves[MLP_BIAS];
+    return pnb__linear(x, b->leaves[which], &o);
 }
 
 /* x + attention, + GELU's two products: the two norms, q|k|v, what attention gives and GELU's
- * values are read by products alone. */
-static void build(block *b, const pnb_ctx *ctx, bool keeps_norm)
+ * values are read by products alone. In training the loss is the mean of the result's squares. */
+static void build(block *b, const pnb_ctx *ctx, wish w)
 {
-    static const size_t shapes[N_PARAMS][2] = {{3 * WIDTH, WIDTH}, {WIDTH, WIDTH},
-                                               {4 * WIDTH, WIDTH}, {WIDTH, 4 * WIDTH},
-                                               {WIDTH, 1},         {WIDTH, 1}};
+    static const size_t shapes[N_PARAMS][2] = {
+        {3 * WIDTH, WIDTH}, {WIDTH, WIDTH}, {4 * WIDTH, WIDTH}, {WIDTH, 4 * WIDTH},
+        {WIDTH, 1},         {WIDTH, 1},     {3 * WIDTH, 1},     {4 * WIDTH, 1}};
     pnb_error err = PNB_ERROR_INIT;
-    assert_int_equal(pnb__graph_create(&b->graph, ctx, PNB__F32, false, &err), PNB_OK);
+    assert_int_equal(pnb__graph_create(&b->graph, ctx, PNB__F32, w.trains, &err), PNB_OK);
     pnb__graph *g = b->graph;
-    for (int i = 0; i < N_PARAMS; i++)
-        make_param(&b->params[i], pnb__graph_kernels(g), shapes[i][0], shapes[i][1], (uint64_t)i);
-    pnb__tensor *w = pnb__param_tensor(g, &b->params[4]),
-                *bias = pnb__param_tensor(g, &b->params[5]);
+    pnb__graph_round_products(g, w.trains);
+    pnb__graph_set_checkpointing(g, w.checkpoints);
+    for (int i = 0; i < N_PARAMS; i++) {
+        make_param(&b->params[i], pnb__graph_kernels(g), &w, shapes[i][0], shapes[i][1],
+                   (uint64_t)i);
+        b->leaves[i] = pnb__param_tensor(g, &b->params[i]);
+    }
+    pnb__tensor *scale = b->leaves[NORM_W], *shift = b->leaves[NORM_B];
     b->x = pnb__input(g, PNB__REAL, 3, (size_t[]){N_BATCH, N_TOKENS, WIDTH});
-    b->norm = pnb__layernorm(b->x, w, bias, 1e-5);
-    if (keeps_norm)
+    size_t begin = pnb__segment_begin(g);
+    b->norm = pnb__layernorm(b->x, scale, shift, 1e-5);
+    if (w.keeps_norm)
         pnb__keep(b->norm);
     pnb__tensor *qkv = product(b, b->norm, 0, PNB__IDENTITY, NULL);
     pnb__tensor *seen = pnb__attention(NULL, qkv, N_HEADS, false, NULL);
     pnb__tensor *x = product(b, seen, 1, PNB__IDENTITY, b->x);
-    pnb__tensor *in = product(b, pnb__layernorm(x, w, bias, 1e-5), 2, PNB__GELU, NULL);
+    pnb__tensor *in = product(b, pnb__layernorm(x, scale, shift, 1e-5), 2, PNB__GELU, NULL);
     b->out = product(b, in, 3, PNB__IDENTITY, x);
+    pnb__segment_end(g, begin, b->out);
     pnb__keep(b->out);
-    assert_int_equal(pnb__graph_plan(g, NULL, &err), PNB_OK);
+    pnb__tensor *loss = w.trains ? pnb__mean(pnb__apply(PNB__SQUARE, b->out), PNB__ALL_AXES) : NULL;
+    assert_int_equal(pnb__graph_plan(g, loss, &err), PNB_OK);
 }
 
 static void run(block *b, float out[N_BATCH * N_TOKENS * WIDTH])
@@ -132,8 +152,8 @@ static void test_a_block(void **state)
     float want[N_BATCH * N_TOKENS * WIDTH], got[N_BATCH * N_TOKENS * WIDTH];
     pnb_ctx *host = context(false), *device = context(true);
     block floats, halves;
-    build(&floats, host, false);
-    build(&halves, device, false);
+    build(&floats, host, (wish){false});
+    build(&halves, device, (wish){false});
     assert_int_equal(count_halves(floats.graph), 0);
     assert_int_equal(count_halves(halves.graph), 5);
     assert_true(pnb__graph_arena_bytes(halves.graph) < pnb__graph_arena_bytes(floats.graph));
@@ -154,7 +174,7 @@ static void test_kept_values(void **state)
     float norm[N_BATCH * N_TOKENS * WIDTH], out[N_BATCH * N_TOKENS * WIDTH];
     pnb_ctx *device = context(true);
     block b;
-    build(&b, device, true);
+    build(&b, device, (wish){.keeps_norm = true});
     assert_int_equal(count_halves(b.graph), 4);
     assert_false(b.norm->is_half);
     run(&b, out);
@@ -170,10 +190,93 @@ static void test_kept_values(void **state)
     pnb_ctx_free(device);
 }
 
+/* The gradient of each weight: differs from the other by less than `most` of its length. */
+static void compare_gradients(const block *got, const block *want, double most)
+{
+    for (int i = 0; i < N_PARAMS; i++) {
+        size_t n = want->params[i].n;
+        double *a = malloc(n * sizeof *a), *b = malloc(n * sizeof *b), off = 0, length = 0;
+        assert_true(a != NULL && b != NULL);
+        assert_true(pnb__read_grad_f64(got->leaves[i], a));
+        assert_true(pnb__read_grad_f64(want->leaves[i], b));
+        for (size_t j = 0; j < n; j++) {
+            off += (a[j] - b[j]) * (a[j] - b[j]);
+            length += b[j] * b[j];
+        }
+        if (!(length > 0 && off <= most * most * length))
+            fail_msg("gradient %d is off by %.3g of its length", i, sqrt(off / length));
+        free(a);
+        free(b);
+    }
+}
+
+/* Against the host's floats, which round factors alone; and made again in backward to the same
+ * bits. */
+static void test_training(void **state)
+{
+    (void)state;
+    float want[N_BATCH * N_TOKENS * WIDTH], got[N_BATCH * N_TOKENS * WIDTH];
+    pnb_ctx *host = context(false), *device = context(true);
+    block floats, halves, again;
+    build(&floats, host, (wish){.trains = true});
+    build(&halves, device, (wish){.trains = true});
+    build(&again, device, (wish){.trains = true, .checkpoints = true});
+    assert_int_equal(count_halves(floats.graph), 0);
+    assert_int_equal(count_halves(halves.graph), 5);
+    assert_int_equal(count_halves(again.graph), 5);
+    assert_true(3 * pnb__graph_arena_bytes(halves.graph) <
+                2 * pnb__graph_arena_bytes(floats.graph));
+    run(&floats, want);
+    run(&halves, got);
+    for (size_t i = 0; i < PNB_COUNT(want); i++)
+        assert_true(fabsf(got[i] - want[i]) < 0.04f);
+    compare_gradients(&halves, &floats, 0.01);
+    run(&again, want);
+    assert_memory_equal(want, got, sizeof want);
+    compare_gradients(&again, &halves, 0);
+    end(&floats);
+    end(&halves);
+    end(&again);
+    pnb_ctx_free(host);
+    pnb_ctx_free(device);
+}
+
+/* A value with two readers would get its gradient in two parts. */
+static void test_two_readers(void **state)
+{
+    (void)state;
+    pnb_ctx *device = context(true);
+    pnb_error err = PNB_ERROR_INIT;
+    const wish trains = {.trains = true};
+    for (int n_readers = 1; n_readers <= 2; n_readers++) {
+        block b = {.graph = NULL};
+        assert_int_equal(pnb__graph_create(&b.graph, device, PNB__F32, true, &err), PNB_OK);
+        pnb__graph_round_products(b.graph, true);
+        for (int i = 0; i < 2; i++) {
+            make_param(&b.params[i], pnb__graph_kernels(b.graph), &trains, WIDTH, WIDTH,
+                       (uint64_t)i);
+            b.leaves[i] = pnb__param_tensor(b.graph, &b.params[i]);
+        }
+        b.x = pnb__input(b.graph, PNB__REAL, 2, (size_t[]){N_TOKENS, WIDTH});
+        b.norm = pnb__layernorm(b.x, NULL, NULL, 1e-5);
+        b.out = pnb__linear(b.norm, b.leaves[0], NULL);
+        if (n_readers == 2)
+            b.out = pnb__add(b.out, pnb__linear(b.norm, b.leaves[1], NULL));
+        assert_int_equal(pnb__graph_plan(b.graph, pnb__mean(b.out, PNB__ALL_AXES), &err), PNB_OK);
+        assert_true(b.norm->is_half == (n_readers == 1));
+        const pnb__kernels k = *pnb__graph_kernels(b.graph);
+        pnb__graph_free(b.graph);
+        for (int i = 0; i < 2; i++)
+            pnb__param_free(&b.params[i], &k, b.params[i].n * sizeof(float));
+    }
+    pnb_ctx_free(device);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_a_block),
-                                       cmocka_unit_test(test_kept_values)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_block), cmocka_unit_test(test_kept_values),
+        cmocka_unit_test(test_training), cmocka_unit_test(test_two_readers)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
 #endif

@@ -9,6 +9,7 @@
  * keys (dq), so nobody adds to what another block adds to Heads of more than 128 numbers go query
  * by query. */
 #include "kernels/cuda/attention.h"
+#include "kernels/cuda/numbers.h"
 
 namespace
 {
@@ -430,20 +431,28 @@ __global__ void backward_wide_keys(pnb__cuda_attention_args a)
         backward_strip_keys(a, begin);
 }
 
+__device__ float number_of(float x)
+{
+    return x;
+}
+__device__ float number_of(unsigned short half)
+{
+    return pnb__cuda_bf16_widen(half);
+}
+
 /* D_i = dO_i . O_i, a warp to a row */
-struct row_products {
+template <class T> struct row_products {
     pnb__cuda_attention_args a;
     __device__ void row(size_t group) const
     {
         size_t r = group * (PNB__CUDA_THREADS / PNB__CUDA_WARP) + threadIdx.x / PNB__CUDA_WARP;
         size_t i = r % a.n_q, h = r / a.n_q % a.n_heads, b = r / a.n_q / a.n_heads;
         float sum = 0;
-        for (int d = static_cast<int>(threadIdx.x % PNB__CUDA_WARP);
-             b < a.n_batch && d < a.head_dim; d += PNB__CUDA_WARP)
-            sum += pnb__cuda_head(a, a.out, a.batch_out, b,
-                                  h)[i * a.row_out + static_cast<size_t>(d)] *
-                   pnb__cuda_head(a, a.d_out, a.batch_out, b,
-                                  h)[i * a.row_out + static_cast<size_t>(d)];
+        const T *out = pnb__cuda_head(a, reinterpret_cast<const T *>(a.out), a.batch_out, b, h);
+        const T *d_out = pnb__cuda_head(a, reinterpret_cast<const T *>(a.d_out), a.batch_out, b, h);
+        for (size_t d = threadIdx.x % PNB__CUDA_WARP;
+             b < a.n_batch && d < static_cast<size_t>(a.head_dim); d += PNB__CUDA_WARP)
+            sum += number_of(out[i * a.row_out + d]) * number_of(d_out[i * a.row_out + d]);
         sum = pnb__cuda_warp(sum, pnb__cuda_add());
         if (b < a.n_batch && threadIdx.x % PNB__CUDA_WARP == 0)
             a.delta[r] = sum;
@@ -540,9 +549,13 @@ extern "C" void pnb__cuda_attention_bwd(const pnb_ctx *ctx, const pnb__attention
     const size_t each = PNB__CUDA_THREADS / PNB__CUDA_WARP;
     if (is_empty(g))
         return;
-    pnb__cuda_rows(ctx, (a.n_batch * a.n_heads * a.n_q + each - 1) / each, row_products{a});
-    if (g->rounds && a.head_dim <= PNB__CUDA_HALVES_WIDTH) {
-        pnb__cuda_attention_halves_bwd(ctx, a);
+    const size_t groups = (a.n_batch * a.n_heads * a.n_q + each - 1) / each;
+    if (g->halves)
+        pnb__cuda_rows(ctx, groups, row_products<unsigned short>{a});
+    else
+        pnb__cuda_rows(ctx, groups, row_products<float>{a});
+    if (g->halves || (g->rounds && a.head_dim <= PNB__CUDA_HALVES_WIDTH)) {
+        pnb__cuda_attention_halves_bwd(ctx, a, g->halves);
     } else if (a.head_dim <= 64) {
         run_backward<64>(ctx, a);
     } else if (a.head_dim <= 128) {

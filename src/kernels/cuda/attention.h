@@ -48,10 +48,12 @@ __device__ static inline size_t pnb__cuda_seen_by_tile(const pnb__cuda_attention
     return pnb__cuda_seen(a, b, last);
 }
 
-/* attention_halves.cu: heads of up to 128 numbers; are_halves: q, k, v and out point to halves. */
+/* attention_halves.cu: heads of up to 128 numbers; are_halves: q, k, v and out, and their
+ * gradients, point to halves. */
 enum { PNB__CUDA_HALVES_WIDTH = 128 };
 void pnb__cuda_attention_halves(const pnb_ctx *ctx, const pnb__cuda_attention_args &a,
                                 bool are_halves);
-void pnb__cuda_attention_halves_bwd(const pnb_ctx *ctx, const pnb__cuda_attention_args &a);
+void pnb__cuda_attention_halves_bwd(const pnb_ctx *ctx, const pnb__cuda_attention_args &a,
+                                    bool are_halves);
 
 #endif

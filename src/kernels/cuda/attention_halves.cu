@@ -435,7 +435,12 @@ __global__ void __launch_bounds__(THREADS)
         finish<D, M>(a, x.out, p, rows, sum);
 }
 
-/* ---- backward, of floats ---- */
+/* ---- backward ---- */
+
+template <class T> struct slopes { /* the values of backward as what they are stored in */
+    const T *q, *k, *v, *d_out;
+    T *dq, *dk, *dv;
+};
 
 struct tiles {
     half_bits *q, *k, *v, *d_out;
@@ -457,23 +462,23 @@ template <int D> __device__ tiles tiles_at(half_bits *shared)
     return s;
 }
 
-template <int D>
-__device__ void fill_queries(const pnb__cuda_attention_args &a, const tiles &s, const place &p,
-                             size_t first, bool is_wide)
+template <int D, class T>
+__device__ void fill_queries(const pnb__cuda_attention_args &a, const slopes<T> &x, const tiles &s,
+                             const place &p, size_t first, bool is_wide)
 {
-    fill<D>(s.q, pnb__cuda_head(a, a.q, a.batch_q, p.b, p.h), first, a.n_q, a.row_q, a.head_dim,
+    fill<D>(s.q, pnb__cuda_head(a, x.q, a.batch_q, p.b, p.h), first, a.n_q, a.row_q, a.head_dim,
             is_wide);
-    fill<D>(s.d_out, pnb__cuda_head(a, a.d_out, a.batch_out, p.b, p.h), first, a.n_q, a.row_out,
+    fill<D>(s.d_out, pnb__cuda_head(a, x.d_out, a.batch_out, p.b, p.h), first, a.n_q, a.row_out,
             a.head_dim, is_wide);
 }
 
-template <int D>
-__device__ void fill_keys(const pnb__cuda_attention_args &a, const tiles &s, const place &p,
-                          size_t first, bool is_wide)
+template <int D, class T>
+__device__ void fill_keys(const pnb__cuda_attention_args &a, const slopes<T> &x, const tiles &s,
+                          const place &p, size_t first, bool is_wide)
 {
-    fill<D>(s.k, pnb__cuda_head(a, a.k, a.batch_kv, p.b, p.h), first, a.n_kv, a.row_kv, a.head_dim,
+    fill<D>(s.k, pnb__cuda_head(a, x.k, a.batch_kv, p.b, p.h), first, a.n_kv, a.row_kv, a.head_dim,
             is_wide);
-    fill<D>(s.v, pnb__cuda_head(a, a.v, a.batch_kv, p.b, p.h), first, a.n_kv, a.row_kv, a.head_dim,
+    fill<D>(s.v, pnb__cuda_head(a, x.v, a.batch_kv, p.b, p.h), first, a.n_kv, a.row_kv, a.head_dim,
             is_wide);
 }
 
@@ -503,7 +508,9 @@ __device__ void to_weights(const pnb__cuda_attention_args &a, const tiles &s, in
     *score = p;
 }
 
-template <int D> __global__ void backward_keys(pnb__cuda_attention_args a, bool is_wide)
+template <int D, class T>
+__global__ void __launch_bounds__(THREADS)
+    backward_keys(pnb__cuda_attention_args a, slopes<T> x, bool is_wide)
 {
     PNB__CUDA_SHARED(half_bits, shared);
     const tiles s = tiles_at<D>(shared);
@@ -511,13 +518,13 @@ template <int D> __global__ void backward_keys(pnb__cuda_attention_args a, bool 
     float dk[1][D / 8][4], dv[1][D / 8][4];
     clear<D>(dk[0]);
     clear<D>(dv[0]);
-    fill_keys<D>(a, s, p, p.first, is_wide);
+    fill_keys<D>(a, x, s, p, p.first, is_wide);
     for (size_t at = 0; at < a.n_q; at += TILE) {
         float score[1][N_TILES][4], slope[1][N_TILES][4];
         if (pnb__cuda_seen_by_tile(a, p.b, at, TILE) <= p.first)
             continue; /* the same for all threads */
         __syncthreads();
-        fill_queries<D>(a, s, p, at, is_wide);
+        fill_queries<D>(a, x, s, p, at, is_wide);
         fill_facts(a, s, p, at, p.first);
         __syncthreads();
         int used = used_tiles(at, a.n_q);
@@ -532,13 +539,15 @@ template <int D> __global__ void backward_keys(pnb__cuda_attention_args a, bool 
         weigh<D, 1, false>(score, s.d_out, used, dv);
         weigh<D, 1, false>(slope, s.q, used, dk);
     }
-    put_rows<D>(pnb__cuda_head(a, a.dk, a.batch_kv, p.b, p.h), row_of<1>(p, 0), a.n_kv, a.row_kv,
+    put_rows<D>(pnb__cuda_head(a, x.dk, a.batch_kv, p.b, p.h), row_of<1>(p, 0), a.n_kv, a.row_kv,
                 a.head_dim, dk[0], a.accumulate_kv);
-    put_rows<D>(pnb__cuda_head(a, a.dv, a.batch_kv, p.b, p.h), row_of<1>(p, 0), a.n_kv, a.row_kv,
+    put_rows<D>(pnb__cuda_head(a, x.dv, a.batch_kv, p.b, p.h), row_of<1>(p, 0), a.n_kv, a.row_kv,
                 a.head_dim, dv[0], a.accumulate_kv);
 }
 
-template <int D> __global__ void backward_queries(pnb__cuda_attention_args a, bool is_wide)
+template <int D, class T>
+__global__ void __launch_bounds__(THREADS)
+    backward_queries(pnb__cuda_attention_args a, slopes<T> x, bool is_wide)
 {
     PNB__CUDA_SHARED(half_bits, shared);
     const tiles s = tiles_at<D>(shared);
@@ -546,11 +555,11 @@ template <int D> __global__ void backward_queries(pnb__cuda_attention_args a, bo
     size_t n_seen = pnb__cuda_seen_by_tile(a, p.b, p.first, TILE);
     float dq[1][D / 8][4];
     clear<D>(dq[0]);
-    fill_queries<D>(a, s, p, p.first, is_wide);
+    fill_queries<D>(a, x, s, p, p.first, is_wide);
     for (size_t at = 0; at < n_seen; at += TILE) {
         float score[1][N_TILES][4], slope[1][N_TILES][4];
         __syncthreads();
-        fill_keys<D>(a, s, p, at, is_wide);
+        fill_keys<D>(a, x, s, p, at, is_wide);
         fill_facts(a, s, p, p.first, at);
         __syncthreads();
         int used = used_tiles(at, n_seen);
@@ -564,7 +573,7 @@ template <int D> __global__ void backward_queries(pnb__cuda_attention_args a, bo
                        &score[0][n][e], &slope[0][n][e]);
         weigh<D, 1, false>(slope, s.k, used, dq);
     }
-    put_rows<D>(pnb__cuda_head(a, a.dq, a.batch_q, p.b, p.h), row_of<1>(p, 0), a.n_q, a.row_q,
+    put_rows<D>(pnb__cuda_head(a, x.dq, a.batch_q, p.b, p.h), row_of<1>(p, 0), a.n_q, a.row_q,
                 a.head_dim, dq[0], a.accumulate_q);
 }
 
@@ -620,15 +629,29 @@ void run_forward(const pnb_ctx *ctx, const pnb__cuda_attention_args &a, bool are
         run_forward<D, float, false>(ctx, a, wide);
 }
 
-template <int D> void run_backward(const pnb_ctx *ctx, const pnb__cuda_attention_args &a)
+template <int D, class T> void run_backward(const pnb_ctx *ctx, const pnb__cuda_attention_args &a)
 {
+    const slopes<T> x = {reinterpret_cast<const T *>(a.q), reinterpret_cast<const T *>(a.k),
+                         reinterpret_cast<const T *>(a.v), reinterpret_cast<const T *>(a.d_out),
+                         reinterpret_cast<T *>(a.dq),      reinterpret_cast<T *>(a.dk),
+                         reinterpret_cast<T *>(a.dv)};
     size_t bytes = 4 * TILE * (D + 8) * sizeof(half_bits) + 3 * TILE * sizeof(float);
     if (a.n_kv > 0)
-        pnb__cuda_launch(ctx, backward_keys<D>, blocks_of(a, a.n_kv, TILE), THREADS, bytes, a,
-                         is_wide(a, sizeof(float)));
+        pnb__cuda_launch(ctx, backward_keys<D, T>, blocks_of(a, a.n_kv, TILE), THREADS, bytes, a, x,
+                         is_wide(a, sizeof(T)));
     if (a.n_q > 0)
-        pnb__cuda_launch(ctx, backward_queries<D>, blocks_of(a, a.n_q, TILE), THREADS, bytes, a,
-                         is_wide(a, sizeof(float)));
+        pnb__cuda_launch(ctx, backward_queries<D, T>, blocks_of(a, a.n_q, TILE), THREADS, bytes, a,
+                         x, is_wide(a, sizeof(T)));
+}
+
+template <class T> void run_backward(const pnb_ctx *ctx, const pnb__cuda_attention_args &a)
+{
+    if (a.head_dim <= 64)
+        run_backward<64, T>(ctx, a);
+    else if (a.head_dim <= 80)
+        run_backward<80, T>(ctx, a);
+    else
+        run_backward<128, T>(ctx, a);
 }
 
 } // namespace
@@ -644,12 +667,11 @@ void pnb__cuda_attention_halves(const pnb_ctx *ctx, const pnb__cuda_attention_ar
         run_forward<128>(ctx, a, are_halves);
 }
 
-void pnb__cuda_attention_halves_bwd(const pnb_ctx *ctx, const pnb__cuda_attention_args &a)
+void pnb__cuda_attention_halves_bwd(const pnb_ctx *ctx, const pnb__cuda_attention_args &a,
+                                    bool are_halves)
 {
-    if (a.head_dim <= 64)
-        run_backward<64>(ctx, a);
-    else if (a.head_dim <= 80)
-        run_backward<80>(ctx, a);
+    if (are_halves)
+        run_backward<half_bits>(ctx, a);
     else
-        run_backward<128>(ctx, a);
+        run_backward<float>(ctx, a);
 }

@@ -21,6 +21,7 @@ extern "C" {
 #ifndef PNB__CUDA_EMULATED
 #include <cuda_runtime.h>
 #define PNB__CUDA_UNROLL _Pragma("unroll")
+#define PNB__CUDA_UNROLL_4 _Pragma("unroll 4")
 /* Memory of a block whose size comes with the launch: one name in a file. */
 #define PNB__CUDA_SHARED(type, name)                                                               \
     extern __shared__ __align__(16) unsigned char name##_bytes[];                                  \

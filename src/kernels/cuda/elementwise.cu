@@ -1,135 +1,34 @@
 /* Functions of one number and of two, copies, dropout: what is as fast as memory.
  *
- * Unary functions are those of ref/scalar.h in floats, in forms that neither overflow nor lose the
- * small side; one kernel for each, so that a thread carries no choice. Binary ones compute in float
- * what the reference computes in double and rounds: the same bits for one operation. Loops and
- * places are strided.h's; the backward pass of a binary function sums over the axes that were
- * repeated. Copies that exchange two axes go through tiles in shared memory: both sides are read
- * and written along what is contiguous. Dropout draws its words as base/rng.c does. */
+ * Unary functions are numbers.h's; one kernel for each, so that a thread carries no choice. Binary
+ * ones compute in float what the reference computes in double and rounds: the same bits for one
+ * operation. Loops and places are strided.h's; the backward pass of a binary function sums over the
+ * axes that were repeated. Copies that exchange two axes go through tiles in shared memory: both
+ * sides are read and written along what is contiguous. Dropout draws its words as base/rng.c does.
+ */
+#include "kernels/cuda/numbers.h"
 #include "kernels/cuda/strided.h"
 
 namespace
 {
 
-const float SQRT_HALF = 0.70710678f, INV_SQRT_2PI = 0.39894228f;
-const float TANH_TWICE_A = 1.59576912f /* 2 sqrt(2/pi) */, TANH_B = 0.044715f;
-
 /* ---- functions of one number ---- */
-
-__device__ inline float sigmoid(float x)
-{
-    float e = expf(-fabsf(x));
-    return (x >= 0 ? 1 : e) / (1 + e);
-}
-
-__device__ inline float softplus(float x)
-{
-    return (x > 0 ? x : x != x ? x : 0) + log1pf(expf(-fabsf(x)));
-}
 
 template <pnb__unary op> struct function {
     double alpha, beta;
     __device__ float operator()(float x) const
     {
-        switch (op) {
-        case PNB__EXP:
-            return expf(x);
-        case PNB__LOG:
-            return logf(x);
-        case PNB__SQRT:
-            return sqrtf(x);
-        case PNB__SQUARE:
-            return x * x;
-        case PNB__ABS:
-            return fabsf(x);
-        case PNB__RECIP:
-            return 1 / x;
-        case PNB__SIN:
-            return sinf(x);
-        case PNB__COS:
-            return cosf(x);
-        case PNB__TANH:
-            return tanhf(x);
-        case PNB__SIGMOID:
-            return sigmoid(x);
-        case PNB__LOG_SIGMOID:
-            return -softplus(-x);
-        case PNB__SOFTPLUS:
-            return softplus(x);
-        case PNB__RELU:
-            return x > 0 ? x : x != x ? x : 0;
-        case PNB__GELU:
-            return 0.5f * x * erfcf(-x * SQRT_HALF);
-        case PNB__GELU_TANH:
-            return x * sigmoid(TANH_TWICE_A * (x + TANH_B * x * x * x));
-        case PNB__QUICK_GELU:
-            return x * sigmoid(1.702f * x);
-        case PNB__AFFINE:
-            return static_cast<float>(alpha * static_cast<double>(x) + beta);
-        default:
-            return x;
-        }
+        return op == PNB__AFFINE ? static_cast<float>(alpha * static_cast<double>(x) + beta)
+                                 : pnb__cuda_activation(op, x);
     }
 };
 
-/* x s(u(x)): s + x s (1 - s) u'(x), where the last may be infinite when s (1 - s) is 0 */
-__device__ inline float gated_slope(float x, float u, float du)
-{
-    float s = sigmoid(u), t = s * sigmoid(-u);
-    return t == 0 ? s : s + x * t * du;
-}
-
-/* Which ops have their slope from y; the others have it from x. */
-constexpr bool slope_of_y(pnb__unary op)
-{
-    return op == PNB__EXP || op == PNB__SQRT || op == PNB__RECIP || op == PNB__TANH ||
-           op == PNB__SIGMOID;
-}
-
-/* v is y where slope_of_y, else x. */
+/* v is y where pnb__cuda_slope_of_y, else x. */
 template <pnb__unary op> struct slope {
     double alpha;
     __device__ float operator()(float v) const
     {
-        switch (op) {
-        case PNB__EXP:
-            return v;
-        case PNB__LOG:
-            return 1 / v;
-        case PNB__SQRT:
-            return 0.5f / v;
-        case PNB__SQUARE:
-            return 2 * v;
-        case PNB__ABS:
-            return v > 0 ? 1 : v < 0 ? -1 : 0;
-        case PNB__RECIP:
-            return -v * v;
-        case PNB__SIN:
-            return cosf(v);
-        case PNB__COS:
-            return -sinf(v);
-        case PNB__TANH:
-            return (1 - v) * (1 + v);
-        case PNB__SIGMOID:
-            return v * (1 - v);
-        case PNB__LOG_SIGMOID:
-            return sigmoid(-v);
-        case PNB__SOFTPLUS:
-            return sigmoid(v);
-        case PNB__RELU:
-            return v > 0 ? 1 : 0;
-        case PNB__GELU:
-            return 0.5f * erfcf(-v * SQRT_HALF) + v * INV_SQRT_2PI * expf(-0.5f * v * v);
-        case PNB__GELU_TANH:
-            return gated_slope(v, TANH_TWICE_A * (v + TANH_B * v * v * v),
-                               TANH_TWICE_A * (1 + 3 * TANH_B * v * v));
-        case PNB__QUICK_GELU:
-            return gated_slope(v, 1.702f * v, 1.702f);
-        case PNB__AFFINE:
-            return static_cast<float>(alpha);
-        default:
-            return 1;
-        }
+        return op == PNB__AFFINE ? static_cast<float>(alpha) : pnb__cuda_slope(op, v);
     }
 };
 
@@ -500,7 +399,7 @@ extern "C" void pnb__cuda_unary_bwd(const pnb_ctx *ctx, pnb__unary op, size_t n,
                                     const void *x, const void *y, const void *dy, void *dx,
                                     bool accumulate)
 {
-    const float *v = static_cast<const float *>(slope_of_y(op) ? y : x);
+    const float *v = static_cast<const float *>(pnb__cuda_slope_of_y(op) ? y : x);
     const float *d_out = static_cast<const float *>(dy);
     float *d_in = static_cast<float *>(dx);
     switch (op) {

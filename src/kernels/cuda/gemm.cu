@@ -7,7 +7,8 @@
  *
  * A weight in bfloat16 is packed as (n,k) halves, in bytes as (n,k) bytes, its scales and the sums
  * of its rows behind them. */
-#include "kernels/cuda/tensor_core.h"
+#include "kernels/cuda/halves.h"
+#include "kernels/cuda/numbers.h"
 
 namespace
 {
@@ -84,78 +85,19 @@ void multiply_and_end(const pnb_ctx *ctx, const pnb__gemm_args *g, pnb__cuda_pro
     pnb__cuda_return(ctx, own);
 }
 
-/* ---- rounding to bfloat16 ---- */
+/* ---- results in bfloat16 ---- */
 
-struct rounded {
-    const float *from;
-    unsigned short *to;
-    size_t width, ld;
-    __device__ void operator()(size_t i) const
-    {
-        to[i] = pnb__cuda_bf16_of(from[i / width * ld + i % width]);
-    }
-};
-
-/* Four at once, of rows without gaps. */
-struct rounded_by_four {
-    const float4 *from;
-    uint2 *to;
-    __device__ void operator()(size_t i) const
-    {
-        float4 x = from[i];
-        to[i] = uint2{pnb__cuda_bf16_of(x.x) | static_cast<unsigned>(pnb__cuda_bf16_of(x.y)) << 16,
-                      pnb__cuda_bf16_of(x.z) | static_cast<unsigned>(pnb__cuda_bf16_of(x.w)) << 16};
-    }
-};
-
-void round_rows(const pnb_ctx *ctx, const void *from, size_t rows, size_t width, size_t ld,
-                unsigned short *to)
-{
-    bool is_aligned =
-        (reinterpret_cast<uintptr_t>(from) | reinterpret_cast<uintptr_t>(to)) % 16 == 0;
-    if (ld == width && rows * width % 4 == 0 && is_aligned)
-        pnb__cuda_each(
-            ctx, rows * width / 4,
-            rounded_by_four{static_cast<const float4 *>(from), reinterpret_cast<uint2 *>(to)});
-    else
-        pnb__cuda_each(ctx, rows * width, rounded{static_cast<const float *>(from), to, width, ld});
-}
-
-/* c = act(c) of halves, eight at once or one by one. */
-struct bent {
-    unsigned short *c;
-    pnb__unary act;
-    size_t n, ld;
-    __device__ void operator()(size_t i) const
-    {
-        unsigned short *at = c + i / n * ld + i % n;
-        *at = pnb__cuda_bf16_of(pnb__cuda_activation_half(act, pnb__cuda_bf16_widen(*at)));
-    }
-};
-struct bent_by_eight {
-    uint4 *c;
-    pnb__unary act;
-    __device__ unsigned both(unsigned x) const
-    {
-        return pnb__cuda_pack(pnb__cuda_activation_half(act, __uint_as_float(x << 16)),
-                              pnb__cuda_activation_half(act, __uint_as_float(x & 0xffff0000u)));
-    }
-    __device__ void operator()(size_t i) const
-    {
-        uint4 x = c[i];
-        c[i] = uint4{both(x.x), both(x.y), both(x.z), both(x.w)};
-    }
-};
-
-/* c in halves: the bias is rounded, as c is; nothing else follows but the activation. */
+/* c in halves: the bias is rounded, as c is; nothing else follows but the activation, whose input
+ * goes to `pre` where it is wanted. */
 void multiply_to_halves(const pnb_ctx *ctx, const pnb__gemm_args *g, pnb__cuda_product p)
 {
     unsigned short *c = static_cast<unsigned short *>(g->c), *bias = NULL;
+    unsigned short *pre = g->pre != NULL ? static_cast<unsigned short *>(g->pre) : c;
     if (g->bias != NULL) {
         bias = static_cast<unsigned short *>(pnb__cuda_borrow(ctx, g->n * sizeof *bias));
         if (bias == NULL)
             return;
-        round_rows(ctx, g->bias, 1, g->n, g->n, bias);
+        pnb__cuda_round_rows(ctx, g->bias, 1, g->n, g->n, bias);
     }
     p.m = g->m;
     p.n = g->n;
@@ -165,17 +107,11 @@ void multiply_to_halves(const pnb_ctx *ctx, const pnb__gemm_args *g, pnb__cuda_p
     p.alpha = 1;
     p.type_c = PNB__CUDA_BF16;
     p.bias = bias;
-    p.c = c;
+    p.c = pre;
     pnb__cuda_multiply(ctx, &p);
     pnb__cuda_return(ctx, bias);
-    if (g->act == PNB__IDENTITY)
-        return;
-    bool by_eight =
-        g->ldc == g->n && g->m * g->n % 8 == 0 && reinterpret_cast<uintptr_t>(c) % 16 == 0;
-    if (by_eight)
-        pnb__cuda_each(ctx, g->m * g->n / 8, bent_by_eight{reinterpret_cast<uint4 *>(c), g->act});
-    else
-        pnb__cuda_each(ctx, g->m * g->n, bent{c, g->act, g->n, g->ldc});
+    if (g->act != PNB__IDENTITY || pre != c)
+        pnb__cuda_bend_halves(ctx, g->act, g->m, g->n, g->ldc, pre, c);
 }
 
 /* ---- factors in parts ----
@@ -420,7 +356,7 @@ extern "C" void pnb__cuda_gemm_bf16(const pnb_ctx *ctx, const pnb__gemm_args *g)
         pnb__cuda_each(ctx, g->m * g->k,
                        parts_of_rows{static_cast<const float *>(g->a), a, g->k, g->lda, parts});
     else if (!g->a_halves)
-        round_rows(ctx, g->a, g->m, g->k, g->lda, a);
+        pnb__cuda_round_rows(ctx, g->a, g->m, g->k, g->lda, a);
     p.type = PNB__CUDA_BF16;
     p.trans_b = true;
     p.lda = g->a_halves ? g->lda : longer.k;
@@ -438,23 +374,29 @@ extern "C" size_t pnb__cuda_gemm_rounded_work(size_t m, size_t n, size_t k)
     return (m * k + 31 + n * k) * sizeof(unsigned short);
 }
 
-/* The factors as they lie, transposed or not, in halves. */
+/* The factors as they lie, transposed or not, in halves: as they came, or rounded to `work`. */
 extern "C" void pnb__cuda_gemm_rounded(const pnb_ctx *ctx, const pnb__gemm_args *g)
 {
     pnb__cuda_product p = pnb__cuda_product();
     unsigned short *a = static_cast<unsigned short *>(g->work);
-    unsigned short *b = a + (g->m * g->k + 31) / 32 * 32;
+    unsigned short *b = g->a_halves ? a : a + (g->m * g->k + 31) / 32 * 32;
     size_t rows_a = g->trans_a ? g->k : g->m, rows_b = g->trans_b ? g->n : g->k;
+    size_t width_a = g->trans_a ? g->m : g->k, width_b = g->trans_b ? g->k : g->n;
     p.type = PNB__CUDA_BF16;
     p.trans_a = g->trans_a;
     p.trans_b = g->trans_b;
-    p.lda = g->trans_a ? g->m : g->k;
-    p.ldb = g->trans_b ? g->k : g->n;
-    p.a = a;
-    p.b = b;
-    round_rows(ctx, g->a, rows_a, p.lda, g->lda, a);
-    round_rows(ctx, g->b, rows_b, p.ldb, g->ldb, b);
-    multiply_and_end(ctx, g, p);
+    p.lda = g->a_halves ? g->lda : width_a;
+    p.ldb = g->b_halves ? g->ldb : width_b;
+    p.a = g->a_halves ? g->a : a;
+    p.b = g->b_halves ? g->b : b;
+    if (!g->a_halves)
+        pnb__cuda_round_rows(ctx, g->a, rows_a, width_a, g->lda, a);
+    if (!g->b_halves)
+        pnb__cuda_round_rows(ctx, g->b, rows_b, width_b, g->ldb, b);
+    if (g->c_halves)
+        multiply_to_halves(ctx, g, p);
+    else
+        multiply_and_end(ctx, g, p);
 }
 
 extern "C" size_t pnb__cuda_gemm_i8_pack_bytes(size_t k, size_t n)

@@ -5,10 +5,11 @@
  * Backward, with xh = (x - mean) rstd and g = dy w:
  *   dx = rstd (g - mean(g) - xh mean(g xh)), dw = sum_rows dy xh, db = sum_rows dy
  * x and dy are read once: a block takes every P-th row, each of its threads the same few columns of
- * all of them, whose parts of dw and db stay in registers. The P parts lie in `work`, dw's before
- * db's, and are summed by rows. Rows too long for that are read once more for dw and once more for
- * db. */
+ * all of them, whose parts of dw and db stay in registers; short rows of fours by warps
+ * (layernorm_bwd.cu). The P parts lie in `work`, dw's before db's, and are summed by rows. Rows too
+ * long for that are read once more for dw and once more for db. */
 #include "kernels/cuda/layernorm.h"
+#include "kernels/cuda/numbers.h"
 #include "kernels/cuda/strided.h"
 #include "kernels/cuda/teams.h"
 
@@ -51,9 +52,21 @@ struct norm_rows {
 
 /* ---- backward in one pass ---- */
 
+/* The gradient of y, floats or halves. */
+struct gradient {
+    const void *dy;
+    bool are_halves;
+    __device__ float operator()(size_t i) const
+    {
+        return are_halves ? pnb__cuda_bf16_widen(static_cast<const unsigned short *>(dy)[i])
+                          : static_cast<const float *>(dy)[i];
+    }
+};
+
 struct norm_bwd {
     size_t rows, width;
-    const float *x, *w, *mean, *rstd, *dy;
+    const float *x, *w, *mean, *rstd;
+    gradient dy;
     float *dx, *parts; /* parts (2, gridDim.x, width) */
     bool accumulate;
 };
@@ -84,14 +97,14 @@ template <int EACH>
 __device__ void norm_bwd_row(const norm_bwd &a, size_t r, const columns<EACH> &w, columns<EACH> *dw,
                              columns<EACH> *db, float room[2][WARPS])
 {
-    const float *x = a.x + r * a.width, *dy = a.dy + r * a.width;
+    const float *x = a.x + r * a.width;
     const float mean = a.mean[r], rstd = a.rstd[r];
     columns<EACH> xh, g;
     float sum_g = 0, sum_gx = 0;
     for (int k = 0; k < EACH; k++) {
         size_t i = threadIdx.x + k * PNB__CUDA_THREADS;
         xh.of[k] = i < a.width ? x[i] : mean;
-        g.of[k] = i < a.width ? dy[i] : 0;
+        g.of[k] = i < a.width ? a.dy(r * a.width + i) : 0;
     }
     for (int k = 0; k < EACH; k++) {
         xh.of[k] = (xh.of[k] - mean) * rstd;
@@ -178,18 +191,19 @@ struct norm_bwd_rows {
     norm_bwd a;
     template <int TEAM> __device__ void row(size_t r, unsigned lane) const
     {
-        const float *x = a.x + r * a.width, *dy = a.dy + r * a.width;
+        const float *x = a.x + r * a.width;
         const float mean = a.mean[r], rstd = a.rstd[r];
         float sum_g = 0, sum_gx = 0;
         for (size_t i = lane; i < a.width; i += TEAM) {
-            float g = dy[i] * (a.w != nullptr ? a.w[i] : 1);
+            float g = a.dy(r * a.width + i) * (a.w != nullptr ? a.w[i] : 1);
             sum_g += g;
             sum_gx += g * ((x[i] - mean) * rstd);
         }
         sum_g = team_sum<TEAM>(sum_g) / static_cast<float>(a.width);
         sum_gx = team_sum<TEAM>(sum_gx) / static_cast<float>(a.width);
         for (size_t i = lane; i < a.width; i += TEAM) {
-            float g = dy[i] * (a.w != nullptr ? a.w[i] : 1), xh = (x[i] - mean) * rstd;
+            float g = a.dy(r * a.width + i) * (a.w != nullptr ? a.w[i] : 1),
+                  xh = (x[i] - mean) * rstd;
             pnb__cuda_put(a.dx + r * a.width + i, rstd * (g - sum_g - xh * sum_gx), a.accumulate);
         }
     }
@@ -197,11 +211,12 @@ struct norm_bwd_rows {
 
 template <class I> struct scale_term { /* of dw: places of an element and of its row */
     enum { A = 2 };
-    const float *x, *dy, *mean, *rstd;
+    const float *x, *mean, *rstd;
+    gradient dy;
     __device__ double operator()(const I at[A]) const
     {
         float xh = (x[at[0]] - mean[at[1]]) * rstd[at[1]];
-        return static_cast<double>(dy[at[0]] * xh);
+        return static_cast<double>(dy(at[0]) * xh);
     }
 };
 
@@ -214,10 +229,12 @@ void long_rows(const pnb_ctx *ctx, const norm_bwd &n, const pnb__layernorm_args 
     if (a->dx != nullptr)
         by_rows(ctx, a->rows, a->width, norm_bwd_rows{n});
     if (a->dw != nullptr)
-        sum_axes<scale_term>(ctx, 2, dims, strides, {n.x, n.dy, n.mean, n.rstd},
-                             {n.x, n.dy, n.mean, n.rstd}, 1, static_cast<float *>(a->dw),
+        sum_axes<scale_term>(ctx, 2, dims, strides, {n.x, n.mean, n.rstd, n.dy},
+                             {n.x, n.mean, n.rstd, n.dy}, 1, static_cast<float *>(a->dw),
                              a->accumulate_w);
-    if (a->db != nullptr)
+    if (a->db != nullptr && a->halves)
+        pnb__cuda_halves_sum(ctx, a->rows, a->width, a->dy, a->db, a->accumulate_w);
+    else if (a->db != nullptr)
         pnb__cuda_sum(ctx, 1, a->rows, a->width, 1, a->dy, a->db, a->accumulate_w);
 }
 
@@ -250,17 +267,20 @@ extern "C" void pnb__cuda_layernorm_bwd(const pnb_ctx *ctx, const pnb__layernorm
                         static_cast<const float *>(a->w),
                         static_cast<const float *>(a->mean),
                         static_cast<const float *>(a->rstd),
-                        static_cast<const float *>(a->dy),
+                        {a->dy, a->halves},
                         static_cast<float *>(a->dx),
                         parts,
                         a->accumulate_x};
-    size_t P = n_parts(a->rows, a->width);
     if (a->width > MOST_EACH * PNB__CUDA_THREADS) {
         long_rows(ctx, n, a);
         return;
     }
-    if (P > 0)
-        one_pass(ctx, P, n);
+    size_t P = pnb__cuda_layernorm_bwd_by_warps(ctx, a);
+    if (P == 0) {
+        P = n_parts(a->rows, a->width);
+        if (P > 0)
+            one_pass(ctx, P, n);
+    }
     if (a->dw != nullptr)
         pnb__cuda_sum(ctx, 1, P, a->width, 1, parts, a->dw, a->accumulate_w);
     if (a->db != nullptr)

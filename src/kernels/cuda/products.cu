@@ -193,6 +193,11 @@ bool choose(const pnb__cublas *l, pnb__cuda_plan *plan)
     bool ok =
         l->MatmulPreferenceSetAttribute(wish, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &workspace,
                                         sizeof workspace) == CUBLAS_STATUS_SUCCESS;
+    /* parts of a long sum are added in floats, not as the halves that the result is */
+    uint32_t sums = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
+    if (plan->key.type_c == PNB__CUDA_BF16)
+        ok = ok && l->MatmulPreferenceSetAttribute(wish, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
+                                                   &sums, sizeof sums) == CUBLAS_STATUS_SUCCESS;
     for (size_t i = 0; i < PNB_COUNT(alignments); i++) {
         uint32_t bytes = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(alignments[i].pointer));
         ok = ok && l->MatmulPreferenceSetAttribute(wish, alignments[i].what, &bytes,

@@ -7,6 +7,7 @@
 #define OVERWRITE_FAST_ONLY(name) k->name = NULL;
 #define OVERWRITE_I8(name) k->name = pnb__cuda_##name;
 #define OVERWRITE_BF16(name) k->name = pnb__cuda_##name;
+#define OVERWRITE_HALVES(name) k->name = pnb__cuda_##name;
 
 extern "C" void pnb__cuda_overwrite(pnb__kernels *k)
 {

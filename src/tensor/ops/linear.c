@@ -79,17 +79,24 @@ int pnb__linear_bf16_parts(const pnb__tensor *t)
     return rounds_to_bf16(t->graph, weight_of(t)) ? weight_of(t)->bf16_parts : 0;
 }
 
+static bool rounds(const pnb__tensor *t)
+{
+    return pnb__linear_bf16_parts(t) == 1 || rounds_in_training(t);
+}
+
 /* x alone is rounded by the product: bias, col_scale and residual meet its sum in floats. */
 bool pnb__linear_reads_halves(const pnb__tensor *t, int input)
 {
-    return input == X && pnb__linear_bf16_parts(t) == 1;
+    return input == X && rounds(t);
 }
 
 /* y = act(x W^T + b) may end in bfloat16; a stream that residuals are added to may not: what is
- * rounded off would be lost to every later block. */
+ * rounded off would be lost to every later block. Backward bends by act's input. */
 bool pnb__linear_makes_halves(const pnb__tensor *t)
 {
-    return pnb__linear_bf16_parts(t) == 1 && t->in[RESIDUAL] == NULL && t->in[COL_SCALE] == NULL;
+    const linear_attrs *a = t->attrs;
+    return rounds(t) && t->in[RESIDUAL] == NULL && t->in[COL_SCALE] == NULL &&
+           !(t->graph->with_grad && pnb__unary_bwd_reads_output(a->act));
 }
 
 /* Packed columns can be entered at multiples of this; 0: not at all. */
@@ -153,20 +160,49 @@ static size_t dz_bytes(const pnb__tensor *t)
     return (bends || scales) && (t->in[RESIDUAL] != NULL || scales) ? bytes : 0;
 }
 
-/* Where the products of backward round their factors: behind dz, on a line of the caches. */
-static size_t rounded_offset(const pnb__tensor *t)
+static size_t to_line(size_t bytes)
 {
-    return (dz_bytes(t) + 63) / 64 * 64;
+    return (bytes + 63) / 64 * 64;
 }
 
-static void reserve_rounded(pnb__tensor *t)
+/* dz in halves serves both products of backward: dy is that already, or is rounded once where the
+ * table can. */
+static bool rounds_dz_once(const pnb__tensor *t)
 {
+    return rounds_in_training(t) && !t->is_half && t->graph->kernels.halves_of != NULL;
+}
+
+static bool has_half_dz(const pnb__tensor *t)
+{
+    return t->is_half || rounds_dz_once(t);
+}
+
+/* The workspace of backward: dz, dz rounded, what its products round. Each begins a line. */
+static size_t half_dz_offset(const pnb__tensor *t)
+{
+    return to_line(dz_bytes(t));
+}
+
+static size_t rounded_offset(const pnb__tensor *t)
+{
+    return half_dz_offset(t) + (rounds_dz_once(t) ? to_line(t->n * sizeof(uint16_t)) : 0);
+}
+
+/* Of the three products: y = x W^T, dx = dz W, dW = dz^T x or x^T dz. */
+void pnb__linear_reserve_rounded(pnb__tensor *t)
+{
+    const linear_attrs *a = t->attrs;
     const pnb__kernels *k = &t->graph->kernels;
+    if (!rounds_in_training(t))
+        return;
     size_t rows = pnb__rows(t), n = pnb__width(t), width = pnb__width(t->in[X]);
-    t->work_bytes = k->gemm_rounded_work(rows, n, width);
-    size_t most = PNB_MAX(
-        k->gemm_rounded_work(rows, width, n),
-        PNB_MAX(k->gemm_rounded_work(n, width, rows), k->gemm_rounded_work(width, n, rows)));
+    size_t of_dz = has_half_dz(t) ? 0 : n, of_x = t->in[X]->is_half ? 0 : width;
+    t->work_bytes = k->gemm_rounded_work(t->in[X]->is_half ? 0 : rows, n, width);
+    if (t->aux_bytes[0] > 0)
+        t->aux_bytes[0] = t->n * pnb__elem_bytes(t);
+    size_t most = PNB_MAX(k->gemm_rounded_work(has_half_dz(t) ? 0 : rows, width, n),
+                          a->transpose_w ? k->gemm_rounded_work(of_x, of_dz, rows)
+                                         : k->gemm_rounded_work(of_dz, of_x, rows));
     if (t->graph->with_grad)
         t->work_bwd_bytes = rounded_offset(t) + most;
 }
@@ -216,12 +252,11 @@ bool pnb__op_linear_shape(pnb__tensor *t)
     if (pnb__linear_wants_packed(t))
         return check_stored(t);
     t->work_bwd_bytes = t->graph->with_grad ? dz_bytes(t) : 0;
-    if (rounds_in_training(t))
-        reserve_rounded(t);
+    if (t->graph->with_grad && (bends || scales))
+        t->aux_bytes[0] = t->n * pnb__elem_bytes(t);
+    pnb__linear_reserve_rounded(t);
     if (!t->graph->with_grad)
         return true;
-    if (bends || scales)
-        t->aux_bytes[0] = t->n * pnb__elem_bytes(t);
     t->recompute = bends && !scales && res == NULL; /* y is act(pre) and nothing else */
     return true;
 }
@@ -259,6 +294,10 @@ bool pnb__op_linear_forward(pnb__tensor *t, bool recompute)
 {
     const linear_attrs *a = t->attrs;
     const pnb__graph *g = t->graph;
+    if (recompute && t->is_half) {
+        g->kernels.halves_unary(g->ctx, a->act, t->n, t->aux[0], t->data);
+        return true;
+    }
     if (recompute) {
         g->kernels.unary(g->ctx, a->act, t->n, 1, 0, t->aux[0], t->data);
         return true;
@@ -313,6 +352,10 @@ static const void *pre_activation_grad(pnb__tensor *t)
     const pnb__kernels *k = &g->kernels;
     if (t->aux[0] == NULL)
         return t->grad;
+    if (t->is_half) {
+        k->halves_unary_bwd(g->ctx, a->act, t->n, t->aux[0], t->grad, t->grad);
+        return t->grad;
+    }
     size_t rows = pnb__rows(t), n = pnb__width(t);
     void *dz = dz_bytes(t) > 0 ? t->work_bwd : t->grad;
     const void *dy = t->grad;
@@ -370,7 +413,9 @@ static void weight_grad(const pnb__tensor *t, const void *dz)
                         .a = a->transpose_w ? pnb__data(t->in[X]) : dz,
                         .b = a->transpose_w ? dz : pnb__data(t->in[X]),
                         .c = t->d_in[W],
-                        .act = PNB__IDENTITY};
+                        .act = PNB__IDENTITY,
+                        .a_halves = a->transpose_w ? t->in[X]->is_half : has_half_dz(t),
+                        .b_halves = a->transpose_w ? has_half_dz(t) : t->in[X]->is_half};
     multiply_live(t, &m, rounded_work(t));
 }
 
@@ -392,8 +437,30 @@ static void input_grad(const pnb__tensor *t, const void *dz)
                         .a = dz,
                         .b = pnb__data(t->in[W]),
                         .c = t->d_in[X],
-                        .act = PNB__IDENTITY};
+                        .act = PNB__IDENTITY,
+                        .a_halves = has_half_dz(t),
+                        .c_halves = t->in[X]->is_half};
     multiply_live(t, &m, rounded_work(t));
+}
+
+static void bias_grad(const pnb__tensor *t, const void *dz)
+{
+    const pnb__kernels *k = &t->graph->kernels;
+    size_t rows = pnb__rows(t), width = pnb__width(t);
+    if (t->is_half)
+        k->halves_sum(t->graph->ctx, rows, width, dz, t->d_in[BIAS], t->acc_in[BIAS]);
+    else
+        k->sum(t->graph->ctx, 1, rows, width, 1.0, dz, t->d_in[BIAS], t->acc_in[BIAS]);
+}
+
+/* dz as the products read it. */
+static const void *factor_of(const pnb__tensor *t, const void *dz)
+{
+    if (!rounds_dz_once(t))
+        return dz;
+    void *half = (unsigned char *)t->work_bwd + half_dz_offset(t);
+    t->graph->kernels.halves_of(t->graph->ctx, t->n, dz, half);
+    return half;
 }
 
 /* y = act(x W^T + b) * s + residual:  dx = dz W,  db = sum_rows dz,  d residual = dy
@@ -402,14 +469,13 @@ static void input_grad(const pnb__tensor *t, const void *dz)
 void pnb__op_linear_backward(pnb__tensor *t)
 {
     const pnb__graph *g = t->graph;
-    const void *dz = pre_activation_grad(t);
+    const void *dz = pre_activation_grad(t), *factor = factor_of(t, dz);
     if (t->d_in[X] != NULL)
-        input_grad(t, dz);
+        input_grad(t, factor);
     if (t->d_in[W] != NULL)
-        weight_grad(t, dz);
+        weight_grad(t, factor);
     if (t->d_in[BIAS] != NULL)
-        g->kernels.sum(g->ctx, 1, pnb__rows(t), pnb__width(t), 1.0, dz, t->d_in[BIAS],
-                       t->acc_in[BIAS]);
+        bias_grad(t, dz);
     if (t->d_in[RESIDUAL] == NULL || t->d_in[RESIDUAL] == t->grad)
         return;
     if (!t->acc_in[RESIDUAL])

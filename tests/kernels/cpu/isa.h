@@ -76,7 +76,7 @@ static void check_own(const isa_table *t)
         pnb__kernels_slots(&k, other);
         for (size_t i = 0; i < PNB__N_SLOTS; i++)
             if (mine[i].column != PNB__KERNEL_MEMORY && mine[i].column != PNB__KERNEL_REF &&
-                mine[i].function == other[i].function)
+                mine[i].column != PNB__KERNEL_HALVES && mine[i].function == other[i].function)
                 fail_msg("slot %s is that of %s", mine[i].name, all_isas[a].name);
     }
 }

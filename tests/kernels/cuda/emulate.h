@@ -19,6 +19,7 @@
 
 #define PNB__CUDA_EMULATED 1
 #define PNB__CUDA_UNROLL
+#define PNB__CUDA_UNROLL_4
 #define __global__ static
 #define __device__
 #define __host__

@@ -11,7 +11,7 @@ static const pnb__unary activations[] = {PNB__IDENTITY,   PNB__GELU, PNB__GELU_T
 typedef struct gemm_shape {
     pnb__gemm_args g;
     bool bias, scale, residual, in_place, pre, packs, rounds;
-    bool a_halves, c_halves; /* by tables that have them */
+    bool a_halves, b_halves, c_halves; /* by tables that have them */
     int a, b, c, b_bias, b_scale, b_residual, b_pre;
     /* the packed weight */
     size_t first, n_packed;
@@ -164,10 +164,28 @@ static void rounded_body(run *r, fixture *x)
 {
     const gemm_shape *c = r->user;
     pnb__gemm_args g = gemm_args_of(r, x, c);
-    size_t bytes = r->k.gemm_rounded_work(g.m, g.n, g.k);
+    size_t n_a = (g.trans_a ? g.k : g.m) * g.lda, n_b = (g.trans_b ? g.n : g.k) * g.ldb;
+    size_t n_c = g.m * g.ldc;
+    bool has_halves = r->k.halves_head_dim > 0;
+    g.a_halves = has_halves && c->a_halves, g.b_halves = has_halves && c->b_halves;
+    g.c_halves = has_halves && c->c_halves;
+    uint16_t *a = g.a_halves ? halves_of(g.a, n_a) : NULL;
+    uint16_t *b = g.b_halves ? halves_of(g.b, n_b) : NULL;
+    uint16_t *out = g.c_halves ? halves_of(g.c, n_c) : NULL;
+    uint16_t *pre = g.c_halves && g.pre != NULL ? halves_of(g.pre, n_c) : NULL;
+    void *keep = g.c, *keep_pre = g.pre;
+    g.a = g.a_halves ? a : g.a, g.b = g.b_halves ? b : g.b;
+    g.c = g.c_halves ? out : g.c, g.pre = pre != NULL ? pre : g.pre;
+    size_t bytes = r->k.gemm_rounded_work(g.a_halves ? 0 : g.m, g.b_halves ? 0 : g.n, g.k);
     g.work = work_alloc(bytes);
     r->k.gemm_rounded(r->ctx, &g);
+    if (g.c_halves)
+        widen(r, out, n_c, keep);
+    if (pre != NULL)
+        widen(r, pre, n_c, keep_pre);
     wait_for(&r->k, r->ctx);
+    free(a);
+    free(b);
     work_free(g.work, bytes);
 }
 
@@ -180,7 +198,12 @@ static void gemm_rounded_shapes(shape *s)
     c.g.beta = flag(s, "beta");
     if (c.g.beta == 0)
         draw_ending(s, &c);
-    fixture x = fixture_of(s, 1e-6 * sqrt((double)c.g.k) + 2e-6, 2e-6);
+    c.a_halves = flag(s, "a_halves"), c.b_halves = flag(s, "b_halves");
+    c.c_halves = c.g.beta == 0 && flag(s, "c_halves");
+    if (c.c_halves)
+        c.residual = c.in_place = c.scale = false;
+    double of_c = c.c_halves ? 0.01 : 0; /* bias, pre and result are rounded */
+    fixture x = fixture_of(s, 1e-6 * sqrt((double)c.g.k) + 2e-6 + of_c, 2e-6 + of_c);
     add_arrays(&c, &x);
     compare_all(&x, rounded_body, &c);
 }

@@ -44,6 +44,72 @@ static void unary_shapes(shape *s)
     }
 }
 
+/* Halves, by tables that have them; others do the same in their own numbers. */
+typedef struct halves_shape {
+    pnb__unary op;
+    size_t rows, width;
+    bool in_place, accumulate;
+} halves_shape;
+
+enum { H_X, H_DY, H_RAW, H_ROUNDED, H_Y, H_DX, H_SUM };
+
+static void by_halves(run *r, fixture *x, const halves_shape *c)
+{
+    size_t n = c->rows * c->width;
+    uint16_t *in = halves_of(P(r, x, H_X), n), *dy = halves_of(P(r, x, H_DY), n);
+    uint16_t *rounded = halves_of(P(r, x, H_X), n), *y = halves_of(P(r, x, H_DY), n);
+    uint16_t *dx = c->in_place ? dy : halves_of(P(r, x, H_X), n);
+    r->k.halves_of(r->ctx, n, P(r, x, H_RAW), rounded);
+    widen(r, rounded, n, P(r, x, H_ROUNDED));
+    r->k.halves_sum(r->ctx, c->rows, c->width, dy, P(r, x, H_SUM), c->accumulate);
+    r->k.halves_unary(r->ctx, c->op, n, in, y);
+    widen(r, y, n, P(r, x, H_Y));
+    r->k.halves_unary_bwd(r->ctx, c->op, n, in, dy, dx);
+    if (c->in_place) { /* and forward */
+        r->k.halves_unary(r->ctx, c->op, n, in, in);
+        widen(r, in, n, P(r, x, H_Y));
+    } else {
+        wait_for(&r->k, r->ctx);
+        free(in);
+        free(dy);
+    }
+    widen(r, dx, n, P(r, x, H_DX));
+}
+
+static void halves_body(run *r, fixture *x)
+{
+    const halves_shape *c = r->user;
+    size_t n = c->rows * c->width;
+    if (r->k.halves_of != NULL) {
+        by_halves(r, x, c);
+        return;
+    }
+    r->k.unary(r->ctx, PNB__AFFINE, n, 1, 0, P(r, x, H_RAW), P(r, x, H_ROUNDED));
+    r->k.sum(r->ctx, 1, c->rows, c->width, 1, P(r, x, H_DY), P(r, x, H_SUM), c->accumulate);
+    r->k.unary(r->ctx, c->op, n, 1, 0, P(r, x, H_X), P(r, x, H_Y));
+    r->k.unary_bwd(r->ctx, c->op, n, 1, P(r, x, H_X), NULL, P(r, x, H_DY), P(r, x, H_DX), false);
+}
+
+static void halves_shapes(shape *s)
+{
+    static const pnb__unary ops[] = {PNB__GELU, PNB__GELU_TANH, PNB__QUICK_GELU,
+                                     PNB__RELU, PNB__SOFTPLUS,  PNB__IDENTITY};
+    halves_shape c = {.op = ops[one_of(s, "op", PNB_COUNT(ops))]};
+    c.rows = size_from(s, "rows", 0, 300, 3000);
+    c.width = size_from(s, "width", 0, 90, 900);
+    c.in_place = flag(s, "in_place");
+    c.accumulate = flag(s, "accumulate");
+    size_t n = c.rows * c.width;
+    fixture x = fixture_of(s, 2e-6, 0x1p-8);
+    make_coarse(&x, input(&x, n, -4, 4), 0x1p-5); /* as halves have it, and sums are exact */
+    make_coarse(&x, input(&x, n, -4, 4), 0x1p-5);
+    input(&x, n, -4, 4);
+    for (int i = H_ROUNDED; i < H_SUM; i++)
+        output(&x, n, false);
+    output(&x, c.width, c.accumulate);
+    compare_all(&x, halves_body, &c);
+}
+
 /* Sizes of up to five axes, no more than so many elements together. */
 static size_t draw_axes(shape *s, size_t dims[PNB__DIMS])
 {
