@@ -7,8 +7,8 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 const char *__lsan_default_suppressions(void);
 
-/* libheif 1.15 does not give back 40 bytes of dav1d's where an AVIF's coded picture is empty; no call
- * of its tells that before (heif-convert loses them too). */
+/* libheif 1.15 does not give back 40 bytes of dav1d's where an AVIF's coded picture is empty; no
+ * call of its tells that before (heif-convert loses them too). */
 const char *__lsan_default_suppressions(void)
 {
     return "leak:libdav1d\n";

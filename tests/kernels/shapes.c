@@ -20,7 +20,7 @@ static slot_test tests_of_slots[] = {
     {" gemm_i8 gemm_i8_pack gemm_i8_pack_bytes gemm_i8_work ", gemm_i8_shapes},
     {" attention attention_bwd attention_work ", attention_shapes},
     {" attention attention_bwd (rounds) ", attention_rounded_shapes},
-    {" attention (halves) ", attention_halves_shapes},
+    {" attention attention_bwd (halves) ", attention_halves_shapes},
     {" layernorm layernorm_bwd layernorm_work ", layernorm_shapes},
     {" unary unary_bwd ", unary_shapes},
     {" halves_of halves_unary halves_unary_bwd halves_sum ", halves_shapes},

@@ -2,14 +2,14 @@
  *
  * A block of 4 warps takes 64 queries of a head (keys, where gradients of keys are summed), a warp
  * 16 of them, or 128 and 32, so that what is read of a tile serves twice as many rows; it walks
- * over tiles of 64 of the other side in shared memory, as attention.cu does; of halves the next
- * tile comes while one is worked on. Scores stay in the registers of the warp that made them:
- * rounded, they are the factor of the next product (tensor_core.h). Values come as floats or as
- * halves, and results leave as what q is. Columns behind the last key cost nothing by sixteens, nor
- * do rows behind the last query.
- *   forward    S = Q K^T, P = exp(scale S - most), O = P V
- *   of keys    S^T = K Q^T, dP^T = V dO^T, dS = scale P (dP - D), dV = P^T dO, dK = dS^T Q
- *   of queries the same by rows, dQ = dS K */
+ * over tiles of 64 of the other side in shared memory, as attention.cu does; the next tile comes
+ * while one is worked on, of halves without waiting. Scores stay in the registers of the warp that
+ * made them: rounded, they are the factor of the next product (tensor_core.h). Values come as
+ * floats or as halves, and results leave as what q is. The last tile is worked on as one of 16 or
+ * 32 where it has no more. forward    S = Q K^T, P = exp(scale S - most), O = P V of keys    S^T =
+ * K Q^T, dP^T = V dO^T, dS = P (dP - D), dV = P^T dO, dK = scale dS^T Q of queries the same by
+ * rows, dQ = scale dS K Rows behind the last are zeros in the tiles, so they add nothing in
+ * backward; only what single queries do not see is left out by name. */
 #include "kernels/cuda/attention.h"
 #include "kernels/cuda/tensor_core.h"
 
@@ -103,23 +103,25 @@ __device__ void fetch(half_bits *tile, const half_bits *from, size_t first, size
     }
 }
 
-/* Tiles of 8 columns, by twos, that hold one of n columns from `at` on. */
-__device__ int used_tiles(size_t at, size_t n)
+/* What a tile is worked on as: f.width<N>() with N tiles of 8 columns for the n columns left. */
+template <class F> __device__ void by_width(size_t left, F f)
 {
-    size_t left = n > at ? n - at : 0;
-    return left >= TILE ? static_cast<int>(N_TILES) : static_cast<int>((left + 15) / 16 * 2);
+    if (left > 32)
+        f.template width<N_TILES>();
+    else if (left > 16)
+        f.template width<4>();
+    else
+        f.template width<2>();
 }
 
-/* out[m][n] = rows r0 + 16 m.. of a with rows 8 n.. of b, for n < used; 0 for others. FULL: all are
- * used, and nothing stands between one instruction and the next. */
-template <int D, int M, bool FULL>
-__device__ void dots(const half_bits *a, int r0, const half_bits *b, int used,
-                     float out[M][N_TILES][4])
+/* out[m][n] = rows r0 + 16 m.. of a with rows 8 n.. of b */
+template <int D, int M, int N>
+__device__ void dots(const half_bits *a, int r0, const half_bits *b, float out[M][N][4])
 {
     PNB__CUDA_UNROLL
     for (int m = 0; m < M; m++)
         PNB__CUDA_UNROLL
-    for (int n = 0; n < N_TILES; n++)
+    for (int n = 0; n < N; n++)
         PNB__CUDA_UNROLL
     for (int e = 0; e < 4; e++)
         out[m][n][e] = 0;
@@ -130,9 +132,7 @@ __device__ void dots(const half_bits *a, int r0, const half_bits *b, int used,
         for (int m = 0; m < M; m++)
             pnb__cuda_load_a(a, D + 8, r0 + ROWS * m, k, x[m]);
         PNB__CUDA_UNROLL
-        for (int n = 0; n < N_TILES; n += 2) {
-            if (!FULL && n >= used)
-                break;
+        for (int n = 0; n < N; n += 2) {
             pnb__cuda_load_b(b, D + 8, n * 8, k, y);
             PNB__CUDA_UNROLL
             for (int m = 0; m < M; m++) {
@@ -143,15 +143,12 @@ __device__ void dots(const half_bits *a, int r0, const half_bits *b, int used,
     }
 }
 
-/* sum[m] += w[m] v, w (16, 8 used) weights in registers, v rows of a tile */
-template <int D, int M, bool FULL>
-__device__ void weigh(const float w[M][N_TILES][4], const half_bits *v, int used,
-                      float sum[M][D / 8][4])
+/* sum[m] += w[m] v, w (16, 8 N) weights in registers, v rows of a tile */
+template <int D, int M, int N>
+__device__ void weigh(const float w[M][N][4], const half_bits *v, float sum[M][D / 8][4])
 {
     PNB__CUDA_UNROLL
-    for (int k = 0; k < N_TILES; k += 2) {
-        if (!FULL && k >= used)
-            break;
+    for (int k = 0; k < N; k += 2) {
         unsigned x[M][4];
         PNB__CUDA_UNROLL
         for (int m = 0; m < M; m++) {
@@ -234,23 +231,25 @@ struct running { /* of the two rows of a lane: greatest score, sum of exp(scale 
 };
 
 /* Scores to weights; sums so far shrink by shrink[r]. */
-__device__ void soften(float score[N_TILES][4], float unit, running *rows, float shrink[2])
+template <int N>
+__device__ void soften(float score[N][4], float unit, running *rows, float shrink[2])
 {
     PNB__CUDA_UNROLL
     for (int r = 0; r < 2; r++) {
         float most = -INFINITY, sum = 0;
         PNB__CUDA_UNROLL
-        for (int n = 0; n < N_TILES; n++)
+        for (int n = 0; n < N; n++)
             most = fmaxf(most, fmaxf(score[n][2 * r], score[n][2 * r + 1]));
         most = fmaxf(rows->most[r], over_row(most, pnb__cuda_most()));
         float shift = most == -INFINITY ? 0 : most * unit;
         PNB__CUDA_UNROLL
-        for (int n = 0; n < N_TILES; n++)
-            for (int e = 2 * r; e < 2 * r + 2; e++) {
-                score[n][e] = exp2f(score[n][e] * unit - shift);
-                sum += score[n][e];
-            }
-        shrink[r] = exp2f(rows->most[r] * unit - shift);
+        for (int n = 0; n < N; n++)
+            PNB__CUDA_UNROLL
+        for (int e = 2 * r; e < 2 * r + 2; e++) {
+            score[n][e] = pnb__cuda_exp2(score[n][e] * unit - shift);
+            sum += score[n][e];
+        }
+        shrink[r] = pnb__cuda_exp2(rows->most[r] * unit - shift);
         rows->sum[r] = rows->sum[r] * shrink[r] + over_row(sum, pnb__cuda_add());
         rows->most[r] = most;
     }
@@ -268,30 +267,36 @@ template <int M> __device__ size_t row_of(const place &p, int m)
 }
 
 /* One tile of keys: its share of the sums of this lane's rows, which see `seen` keys of it. */
-template <int D, int M, bool FULL>
-__device__ void attend(const half_bits *q, const half_bits *k, const half_bits *v, const place &p,
-                       const int seen[M][2], int used, float unit, running rows[M],
-                       float sum[M][D / 8][4])
-{
-    float score[M][N_TILES][4], shrink[2];
-    dots<D, M, FULL>(q, p.warp * M * ROWS, k, used, score);
-    PNB__CUDA_UNROLL
-    for (int m = 0; m < M; m++) {
+template <int D, int M> struct attending {
+    const half_bits *q, *k, *v;
+    const place &p;
+    const int (*seen)[2]; /* of M tiles of rows; NULL: all see all */
+    float unit;
+    running *rows;
+    float (*sum)[D / 8][4];
+
+    template <int N> __device__ void width() const
+    {
+        float score[M][N][4], shrink[2];
+        dots<D, M, N>(q, p.warp * M * ROWS, k, score);
         PNB__CUDA_UNROLL
-        for (int n = 0; n < N_TILES && !FULL; n++)
+        for (int m = 0; m < M; m++) {
             PNB__CUDA_UNROLL
-        for (int e = 0; e < 4; e++)
-            if (n * 8 + 2 * p.t + e % 2 >= seen[m][e / 2])
-                score[m][n][e] = -INFINITY;
-        soften(score[m], unit, &rows[m], shrink);
-        PNB__CUDA_UNROLL
-        for (int d = 0; d < D / 8; d++)
+            for (int n = 0; n < N && seen != NULL; n++)
+                PNB__CUDA_UNROLL
+            for (int e = 0; e < 4; e++)
+                if (n * 8 + 2 * p.t + e % 2 >= seen[m][e / 2])
+                    score[m][n][e] = -INFINITY;
+            soften<N>(score[m], unit, &rows[m], shrink);
             PNB__CUDA_UNROLL
-        for (int e = 0; e < 4; e++)
-            sum[m][d][e] *= shrink[e / 2];
+            for (int d = 0; d < D / 8; d++)
+                PNB__CUDA_UNROLL
+            for (int e = 0; e < 4; e++)
+                sum[m][d][e] *= shrink[e / 2];
+        }
+        weigh<D, M, N>(score, v, sum);
     }
-    weigh<D, M, FULL>(score, v, used, sum);
-}
+};
 
 /* The rows of a lane leave. */
 template <int D, int M, class T>
@@ -325,42 +330,36 @@ __device__ int seen_here(size_t seen, size_t at)
     return left < TILE ? static_cast<int>(left) : static_cast<int>(TILE);
 }
 
-/* K and V of tile `at`; ASYNC: they arrive by the next pnb__cuda_fetched. */
+/* Rows into a tile. ASYNC: they arrive by the next pnb__cuda_fetched. */
 template <int D, class T, bool ASYNC> struct loader {
-    static __device__ void load(const pnb__cuda_attention_args &a, const values<D, T> &x,
-                                const place &p, size_t at, size_t n, half_bits *kv, bool is_wide)
+    static __device__ void load(half_bits *tile, const T *from, size_t first, size_t n, size_t ld,
+                                int width, bool is_wide, int rows = TILE)
     {
-        fill<D>(kv, pnb__cuda_head(a, x.k, a.batch_kv, p.b, p.h), at, n, a.row_kv, a.head_dim,
-                is_wide);
-        fill<D>(kv + TILE * (D + 8), pnb__cuda_head(a, x.v, a.batch_kv, p.b, p.h), at, n, a.row_kv,
-                a.head_dim, is_wide);
-    }
-    static __device__ void load_q(const pnb__cuda_attention_args &a, const values<D, T> &x,
-                                  const place &p, half_bits *q, int rows, bool is_wide)
-    {
-        fill<D>(q, pnb__cuda_head(a, x.q, a.batch_q, p.b, p.h), p.first, a.n_q, a.row_q, a.head_dim,
-                is_wide, rows);
+        fill<D>(tile, from, first, n, ld, width, is_wide, rows);
     }
 };
 template <int D> struct loader<D, half_bits, true> {
-    static __device__ void load(const pnb__cuda_attention_args &a, const values<D, half_bits> &x,
-                                const place &p, size_t at, size_t n, half_bits *kv, bool)
+    static __device__ void load(half_bits *tile, const half_bits *from, size_t first, size_t n,
+                                size_t ld, int width, bool, int rows = TILE)
     {
-        fetch<D>(kv, pnb__cuda_head(a, x.k, a.batch_kv, p.b, p.h), at, n, a.row_kv, a.head_dim);
-        fetch<D>(kv + TILE * (D + 8), pnb__cuda_head(a, x.v, a.batch_kv, p.b, p.h), at, n, a.row_kv,
-                 a.head_dim);
-    }
-    static __device__ void load_q(const pnb__cuda_attention_args &a, const values<D, half_bits> &x,
-                                  const place &p, half_bits *q, int rows, bool)
-    {
-        fetch<D>(q, pnb__cuda_head(a, x.q, a.batch_q, p.b, p.h), p.first, a.n_q, a.row_q,
-                 a.head_dim, rows);
+        fetch<D>(tile, from, first, n, ld, width, rows);
     }
 };
 
-template <int D, int M> constexpr size_t forward_bytes(bool is_async)
+/* K and V of the tile at `at`, of which n are there. */
+template <int D, class T, bool ASYNC>
+__device__ void load_kv(const pnb__cuda_attention_args &a, const T *k, const T *v, const place &p,
+                        size_t at, size_t n, half_bits *kv, bool is_wide)
 {
-    return (WARPS * M * ROWS + (is_async ? 4 : 2) * TILE) * (D + 8) * sizeof(half_bits);
+    loader<D, T, ASYNC>::load(kv, pnb__cuda_head(a, k, a.batch_kv, p.b, p.h), at, n, a.row_kv,
+                              a.head_dim, is_wide);
+    loader<D, T, ASYNC>::load(kv + TILE * (D + 8), pnb__cuda_head(a, v, a.batch_kv, p.b, p.h), at,
+                              n, a.row_kv, a.head_dim, is_wide);
+}
+
+template <int D, int M> constexpr size_t forward_bytes()
+{
+    return (WARPS * M * ROWS + 4 * TILE) * (D + 8) * sizeof(half_bits);
 }
 
 /* What a block's rows see: of each row, and the least and most of a warp's. */
@@ -383,9 +382,8 @@ template <int M> __device__ sight<M> look(const pnb__cuda_attention_args &a, con
     return s;
 }
 
-/* Two places for tiles where they come ahead, one where they are waited for. */
 template <int D, class T, bool ASYNC, int M>
-__global__ void __launch_bounds__(THREADS)
+__global__ void __launch_bounds__(THREADS, M == 1 && D <= 64 ? 4 : 1)
     forward(pnb__cuda_attention_args a, values<D, T> x, bool is_wide)
 {
     PNB__CUDA_SHARED(half_bits, shared);
@@ -396,27 +394,24 @@ __global__ void __launch_bounds__(THREADS)
     const float unit = a.scale * LOG2_E;
     float sum[M][D / 8][4];
     running rows[M];
-    int side = 0;
     PNB__CUDA_UNROLL
     for (int m = 0; m < M; m++) {
         rows[m] = running{{-INFINITY, -INFINITY}, {0, 0}};
         clear<D>(sum[m]);
     }
     if (n_seen > 0)
-        loader<D, T, ASYNC>::load(a, x, p, 0, n_seen, kv, is_wide);
-    loader<D, T, ASYNC>::load_q(a, x, p, q, WARPS * M * ROWS, is_wide);
-    for (size_t at = 0; at < n_seen; at += TILE) {
+        load_kv<D, T, ASYNC>(a, x.k, x.v, p, 0, n_seen, kv, is_wide);
+    loader<D, T, ASYNC>::load(q, pnb__cuda_head(a, x.q, a.batch_q, p.b, p.h), p.first, a.n_q,
+                              a.row_q, a.head_dim, is_wide, WARPS * M * ROWS);
+    for (size_t at = 0, side = 0; at < n_seen; at += TILE, side ^= 1) {
         half_bits *k = kv + side * 2 * TILE * (D + 8), *v = k + TILE * (D + 8);
         pnb__cuda_fetched();
         __syncthreads();
-        if (ASYNC && at + TILE < n_seen) {
-            side = 1 - side;
-            loader<D, T, ASYNC>::load(a, x, p, at + TILE, n_seen, kv + side * 2 * TILE * (D + 8),
-                                      is_wide);
-        }
+        if (at + TILE < n_seen)
+            load_kv<D, T, ASYNC>(a, x.k, x.v, p, at + TILE, n_seen,
+                                 kv + (side ^ 1) * 2 * TILE * (D + 8), is_wide);
         if (s.has_rows && at + TILE <= s.least) { /* a warp together */
-            int all[M][2];
-            attend<D, M, true>(q, k, v, p, all, N_TILES, unit, rows, sum);
+            attending<D, M>{q, k, v, p, NULL, unit, rows, sum}.template width<N_TILES>();
         } else if (s.has_rows) {
             int here[M][2];
             PNB__CUDA_UNROLL
@@ -424,11 +419,7 @@ __global__ void __launch_bounds__(THREADS)
                 PNB__CUDA_UNROLL
             for (int r = 0; r < 2; r++)
                 here[m][r] = seen_here(s.rows[m][r], at);
-            attend<D, M, false>(q, k, v, p, here, used_tiles(at, n_seen), unit, rows, sum);
-        }
-        if (!ASYNC && at + TILE < n_seen) {
-            __syncthreads();
-            loader<D, T, ASYNC>::load(a, x, p, at + TILE, n_seen, kv, is_wide);
+            by_width(n_seen - at, attending<D, M>{q, k, v, p, here, unit, rows, sum});
         }
     }
     if (s.has_rows)
@@ -442,48 +433,40 @@ template <class T> struct slopes { /* the values of backward as what they are st
     T *dq, *dk, *dv;
 };
 
+/* The two places for tiles that move, and the one of tiles that stay. */
 struct tiles {
-    half_bits *q, *k, *v, *d_out;
-    float *lse, *delta; /* of the queries, lse times log2 e */
-    int *seen;          /* keys from the tile's first key on that a query sees */
+    half_bits *mine[2], *others[2]; /* q and dO where queries move, k and v where keys do */
+    float2 *facts;                  /* of queries: lse times log2 e, delta */
+    int *seen;                      /* keys from the tile's first key on that a query sees */
 };
 
-template <int D> __device__ tiles tiles_at(half_bits *shared)
+template <int D> __device__ tiles tiles_at(half_bits *shared, int side)
 {
     const int n = TILE * (D + 8);
-    tiles s;
-    s.q = shared;
-    s.k = s.q + n;
-    s.v = s.k + n;
-    s.d_out = s.v + n;
-    s.lse = reinterpret_cast<float *>(s.d_out + n);
-    s.delta = s.lse + TILE;
-    s.seen = reinterpret_cast<int *>(s.delta + TILE);
-    return s;
+    half_bits *moving = shared + (2 + 2 * side) * n;
+    float2 *facts = reinterpret_cast<float2 *>(shared + 6 * n) + side * TILE;
+    int *seen = reinterpret_cast<int *>(reinterpret_cast<float2 *>(shared + 6 * n) + 2 * TILE);
+    return tiles{{shared, shared + n}, {moving, moving + n}, facts, seen + side * TILE};
 }
 
-template <int D, class T>
-__device__ void fill_queries(const pnb__cuda_attention_args &a, const slopes<T> &x, const tiles &s,
-                             const place &p, size_t first, bool is_wide)
+template <int D> constexpr size_t backward_bytes()
 {
-    fill<D>(s.q, pnb__cuda_head(a, x.q, a.batch_q, p.b, p.h), first, a.n_q, a.row_q, a.head_dim,
-            is_wide);
-    fill<D>(s.d_out, pnb__cuda_head(a, x.d_out, a.batch_out, p.b, p.h), first, a.n_q, a.row_out,
-            a.head_dim, is_wide);
+    return 6 * TILE * (D + 8) * sizeof(half_bits) + 2 * TILE * (sizeof(float2) + sizeof(int));
 }
 
-template <int D, class T>
-__device__ void fill_keys(const pnb__cuda_attention_args &a, const slopes<T> &x, const tiles &s,
-                          const place &p, size_t first, bool is_wide)
+/* Queries from `first` on and the gradients of their results. */
+template <int D, class T, bool ASYNC>
+__device__ void load_queries(const pnb__cuda_attention_args &a, const slopes<T> &x, const place &p,
+                             half_bits *const to[2], size_t first, bool is_wide)
 {
-    fill<D>(s.k, pnb__cuda_head(a, x.k, a.batch_kv, p.b, p.h), first, a.n_kv, a.row_kv, a.head_dim,
-            is_wide);
-    fill<D>(s.v, pnb__cuda_head(a, x.v, a.batch_kv, p.b, p.h), first, a.n_kv, a.row_kv, a.head_dim,
-            is_wide);
+    loader<D, T, ASYNC>::load(to[0], pnb__cuda_head(a, x.q, a.batch_q, p.b, p.h), first, a.n_q,
+                              a.row_q, a.head_dim, is_wide);
+    loader<D, T, ASYNC>::load(to[1], pnb__cuda_head(a, x.d_out, a.batch_out, p.b, p.h), first,
+                              a.n_q, a.row_out, a.head_dim, is_wide);
 }
 
 /* What the softmax left of the queries of a tile, against keys from first_k on. */
-__device__ void fill_facts(const pnb__cuda_attention_args &a, const tiles &s, const place &p,
+__device__ void load_facts(const pnb__cuda_attention_args &a, const tiles &s, const place &p,
                            size_t first_q, size_t first_k)
 {
     int i = static_cast<int>(threadIdx.x);
@@ -492,87 +475,145 @@ __device__ void fill_facts(const pnb__cuda_attention_args &a, const tiles &s, co
         return;
     size_t at = (p.b * a.n_heads + p.h) * a.n_q + row,
            seen = row < a.n_q ? pnb__cuda_seen(a, p.b, row) : 0;
-    s.lse[i] = row < a.n_q ? a.lse[at] * LOG2_E : 0;
-    s.delta[i] = row < a.n_q ? a.delta[at] : 0;
+    s.facts[i] = row < a.n_q ? float2{a.lse[at] * LOG2_E, a.delta[at]} : float2{0, 0};
     seen = seen > first_k ? seen - first_k : 0;
     s.seen[i] = seen < TILE ? static_cast<int>(seen) : static_cast<int>(TILE);
 }
 
-/* Score and slope of query `query`, key `key` of the tiles to p and dS. */
-__device__ void to_weights(const pnb__cuda_attention_args &a, const tiles &s, int query, int key,
-                           float *score, float *slope)
+/* Score and slope of a query to p and dS / scale. */
+__device__ void to_weights(float unit, float2 fact, bool is_seen, float *score, float *slope)
 {
-    bool is_seen = key < s.seen[query];
-    float p = is_seen ? exp2f(*score * a.scale * LOG2_E - s.lse[query]) : 0;
-    *slope = is_seen ? a.scale * p * (*slope - s.delta[query]) : 0;
+    float p = is_seen ? pnb__cuda_exp2(*score * unit - fact.x) : 0;
+    *slope = is_seen ? p * (*slope - fact.y) : 0;
     *score = p;
 }
 
-template <int D, class T>
-__global__ void __launch_bounds__(THREADS)
+/* One tile of queries: its share of dK and dV of this warp's keys. */
+template <int D, bool MASKED> struct to_keys {
+    const tiles &s;
+    const place &p;
+    float unit;
+    float (*dk)[D / 8][4], (*dv)[D / 8][4];
+
+    template <int N> __device__ void width() const
+    {
+        float score[1][N][4], slope[1][N][4];
+        dots<D, 1, N>(s.mine[0], p.warp * ROWS, s.others[0], score);
+        dots<D, 1, N>(s.mine[1], p.warp * ROWS, s.others[1], slope);
+        PNB__CUDA_UNROLL
+        for (int n = 0; n < N; n++)
+            PNB__CUDA_UNROLL
+        for (int e = 0; e < 4; e++) {
+            int query = n * 8 + 2 * p.t + e % 2, key = p.warp * ROWS + p.g + e / 2 * 8;
+            to_weights(unit, s.facts[query], !MASKED || key < s.seen[query], &score[0][n][e],
+                       &slope[0][n][e]);
+        }
+        weigh<D, 1, N>(score, s.others[1], dv);
+        weigh<D, 1, N>(slope, s.others[0], dk);
+    }
+};
+
+/* One tile of keys: its share of dQ of this warp's queries. */
+template <int D, bool MASKED> struct to_queries {
+    const tiles &s;
+    const place &p;
+    float unit;
+    float (*dq)[D / 8][4];
+
+    template <int N> __device__ void width() const
+    {
+        float score[1][N][4], slope[1][N][4];
+        const int query = p.warp * ROWS + p.g;
+        const float2 facts[2] = {s.facts[query], s.facts[query + 8]};
+        dots<D, 1, N>(s.mine[0], p.warp * ROWS, s.others[0], score);
+        dots<D, 1, N>(s.mine[1], p.warp * ROWS, s.others[1], slope);
+        PNB__CUDA_UNROLL
+        for (int n = 0; n < N; n++)
+            PNB__CUDA_UNROLL
+        for (int e = 0; e < 4; e++)
+            to_weights(unit, facts[e / 2],
+                       !MASKED || n * 8 + 2 * p.t + e % 2 < s.seen[query + e / 2 * 8],
+                       &score[0][n][e], &slope[0][n][e]);
+        weigh<D, 1, N>(slope, s.others[0], dq);
+    }
+};
+
+template <int D> __device__ void scale_by(float scale, float sum[D / 8][4])
+{
+    PNB__CUDA_UNROLL
+    for (int d = 0; d < D / 8; d++)
+        PNB__CUDA_UNROLL
+    for (int e = 0; e < 4; e++)
+        sum[d][e] *= scale;
+}
+
+template <int D, class T, bool ASYNC, bool MASKED>
+__global__ void __launch_bounds__(THREADS, D <= 64 ? 3 : 1)
     backward_keys(pnb__cuda_attention_args a, slopes<T> x, bool is_wide)
 {
     PNB__CUDA_SHARED(half_bits, shared);
-    const tiles s = tiles_at<D>(shared);
     const place p = place_of(a, a.n_kv, TILE);
+    const bool has_rows = p.first + static_cast<size_t>(p.warp * ROWS) < a.n_kv; /* of a warp */
     float dk[1][D / 8][4], dv[1][D / 8][4];
+    size_t begin = 0; /* earlier queries see none of these keys; the same for all threads */
     clear<D>(dk[0]);
     clear<D>(dv[0]);
-    fill_keys<D>(a, x, s, p, p.first, is_wide);
-    for (size_t at = 0; at < a.n_q; at += TILE) {
-        float score[1][N_TILES][4], slope[1][N_TILES][4];
-        if (pnb__cuda_seen_by_tile(a, p.b, at, TILE) <= p.first)
-            continue; /* the same for all threads */
-        __syncthreads();
-        fill_queries<D>(a, x, s, p, at, is_wide);
-        fill_facts(a, s, p, at, p.first);
-        __syncthreads();
-        int used = used_tiles(at, a.n_q);
-        dots<D, 1, false>(s.k, p.warp * ROWS, s.q, used, score);
-        dots<D, 1, false>(s.v, p.warp * ROWS, s.d_out, used, slope);
-        PNB__CUDA_UNROLL
-        for (int n = 0; n < N_TILES; n++)
-            PNB__CUDA_UNROLL
-        for (int e = 0; e < 4; e++)
-            to_weights(a, s, n * 8 + 2 * p.t + e % 2, p.warp * ROWS + p.g + e / 2 * 8,
-                       &score[0][n][e], &slope[0][n][e]);
-        weigh<D, 1, false>(score, s.d_out, used, dv);
-        weigh<D, 1, false>(slope, s.q, used, dk);
+    while (MASKED && begin < a.n_q && pnb__cuda_seen_by_tile(a, p.b, begin, TILE) <= p.first)
+        begin += TILE;
+    load_kv<D, T, ASYNC>(a, x.k, x.v, p, p.first, a.n_kv, shared, is_wide);
+    if (begin < a.n_q) {
+        const tiles first = tiles_at<D>(shared, 0);
+        load_queries<D, T, ASYNC>(a, x, p, first.others, begin, is_wide);
+        load_facts(a, first, p, begin, p.first);
     }
+    for (size_t at = begin, side = 0; at < a.n_q; at += TILE, side ^= 1) {
+        const tiles s = tiles_at<D>(shared, static_cast<int>(side));
+        pnb__cuda_fetched();
+        __syncthreads();
+        if (at + TILE < a.n_q) {
+            const tiles next = tiles_at<D>(shared, static_cast<int>(side ^ 1));
+            load_queries<D, T, ASYNC>(a, x, p, next.others, at + TILE, is_wide);
+            load_facts(a, next, p, at + TILE, p.first);
+        }
+        if (has_rows)
+            by_width(a.n_q - at, to_keys<D, MASKED>{s, p, a.scale * LOG2_E, dk, dv});
+    }
+    scale_by<D>(a.scale, dk[0]);
     put_rows<D>(pnb__cuda_head(a, x.dk, a.batch_kv, p.b, p.h), row_of<1>(p, 0), a.n_kv, a.row_kv,
                 a.head_dim, dk[0], a.accumulate_kv);
     put_rows<D>(pnb__cuda_head(a, x.dv, a.batch_kv, p.b, p.h), row_of<1>(p, 0), a.n_kv, a.row_kv,
                 a.head_dim, dv[0], a.accumulate_kv);
 }
 
-template <int D, class T>
-__global__ void __launch_bounds__(THREADS)
+template <int D, class T, bool ASYNC, bool MASKED>
+__global__ void __launch_bounds__(THREADS, D <= 64 ? 3 : 1)
     backward_queries(pnb__cuda_attention_args a, slopes<T> x, bool is_wide)
 {
     PNB__CUDA_SHARED(half_bits, shared);
-    const tiles s = tiles_at<D>(shared);
     const place p = place_of(a, a.n_q, TILE);
-    size_t n_seen = pnb__cuda_seen_by_tile(a, p.b, p.first, TILE);
+    const size_t n_seen = pnb__cuda_seen_by_tile(a, p.b, p.first, TILE);
+    const bool has_rows = p.first + static_cast<size_t>(p.warp * ROWS) < a.n_q; /* of a warp */
+    const tiles first = tiles_at<D>(shared, 0);
     float dq[1][D / 8][4];
     clear<D>(dq[0]);
-    fill_queries<D>(a, x, s, p, p.first, is_wide);
-    for (size_t at = 0; at < n_seen; at += TILE) {
-        float score[1][N_TILES][4], slope[1][N_TILES][4];
-        __syncthreads();
-        fill_keys<D>(a, x, s, p, at, is_wide);
-        fill_facts(a, s, p, p.first, at);
-        __syncthreads();
-        int used = used_tiles(at, n_seen);
-        dots<D, 1, false>(s.q, p.warp * ROWS, s.k, used, score);
-        dots<D, 1, false>(s.d_out, p.warp * ROWS, s.v, used, slope);
-        PNB__CUDA_UNROLL
-        for (int n = 0; n < N_TILES; n++)
-            PNB__CUDA_UNROLL
-        for (int e = 0; e < 4; e++)
-            to_weights(a, s, p.warp * ROWS + p.g + e / 2 * 8, n * 8 + 2 * p.t + e % 2,
-                       &score[0][n][e], &slope[0][n][e]);
-        weigh<D, 1, false>(slope, s.k, used, dq);
+    load_queries<D, T, ASYNC>(a, x, p, first.mine, p.first, is_wide);
+    if (n_seen > 0) {
+        load_kv<D, T, ASYNC>(a, x.k, x.v, p, 0, a.n_kv, first.others[0], is_wide);
+        load_facts(a, first, p, p.first, 0);
     }
+    for (size_t at = 0, side = 0; at < n_seen; at += TILE, side ^= 1) {
+        const tiles s = tiles_at<D>(shared, static_cast<int>(side));
+        pnb__cuda_fetched();
+        __syncthreads();
+        if (at + TILE < n_seen) {
+            const tiles next = tiles_at<D>(shared, static_cast<int>(side ^ 1));
+            load_kv<D, T, ASYNC>(a, x.k, x.v, p, at + TILE, a.n_kv, next.others[0], is_wide);
+            load_facts(a, next, p, p.first, at + TILE);
+        }
+        if (has_rows)
+            by_width(n_seen - at, to_queries<D, MASKED>{s, p, a.scale * LOG2_E, dq});
+    }
+    scale_by<D>(a.scale, dq[0]);
     put_rows<D>(pnb__cuda_head(a, x.dq, a.batch_q, p.b, p.h), row_of<1>(p, 0), a.n_q, a.row_q,
                 a.head_dim, dq[0], a.accumulate_q);
 }
@@ -601,7 +642,7 @@ void launch_forward(const pnb_ctx *ctx, const pnb__cuda_attention_args &a, bool 
     const values<D, T> x = {reinterpret_cast<const T *>(a.q), reinterpret_cast<const T *>(a.k),
                             reinterpret_cast<const T *>(a.v), reinterpret_cast<T *>(a.out)};
     pnb__cuda_launch(ctx, forward<D, T, ASYNC, M>, blocks_of(a, a.n_q, WARPS * M * ROWS), THREADS,
-                     forward_bytes<D, M>(ASYNC), a, x, wide);
+                     forward_bytes<D, M>(), a, x, wide);
 }
 
 /* Many queries: 32 to a warp. Wider heads leave no registers for that. */
@@ -629,29 +670,40 @@ void run_forward(const pnb_ctx *ctx, const pnb__cuda_attention_args &a, bool are
         run_forward<D, float, false>(ctx, a, wide);
 }
 
-template <int D, class T> void run_backward(const pnb_ctx *ctx, const pnb__cuda_attention_args &a)
+template <int D, class T, bool ASYNC, bool MASKED>
+void launch_backward(const pnb_ctx *ctx, const pnb__cuda_attention_args &a, bool wide)
 {
     const slopes<T> x = {reinterpret_cast<const T *>(a.q), reinterpret_cast<const T *>(a.k),
                          reinterpret_cast<const T *>(a.v), reinterpret_cast<const T *>(a.d_out),
                          reinterpret_cast<T *>(a.dq),      reinterpret_cast<T *>(a.dk),
                          reinterpret_cast<T *>(a.dv)};
-    size_t bytes = 4 * TILE * (D + 8) * sizeof(half_bits) + 3 * TILE * sizeof(float);
     if (a.n_kv > 0)
-        pnb__cuda_launch(ctx, backward_keys<D, T>, blocks_of(a, a.n_kv, TILE), THREADS, bytes, a, x,
-                         is_wide(a, sizeof(T)));
+        pnb__cuda_launch(ctx, backward_keys<D, T, ASYNC, MASKED>, blocks_of(a, a.n_kv, TILE),
+                         THREADS, backward_bytes<D>(), a, x, wide);
     if (a.n_q > 0)
-        pnb__cuda_launch(ctx, backward_queries<D, T>, blocks_of(a, a.n_q, TILE), THREADS, bytes, a,
-                         x, is_wide(a, sizeof(T)));
+        pnb__cuda_launch(ctx, backward_queries<D, T, ASYNC, MASKED>, blocks_of(a, a.n_q, TILE),
+                         THREADS, backward_bytes<D>(), a, x, wide);
 }
 
-template <class T> void run_backward(const pnb_ctx *ctx, const pnb__cuda_attention_args &a)
+template <int D, class T, bool ASYNC>
+void run_backward(const pnb_ctx *ctx, const pnb__cuda_attention_args &a, bool wide)
 {
-    if (a.head_dim <= 64)
-        run_backward<64, T>(ctx, a);
-    else if (a.head_dim <= 80)
-        run_backward<80, T>(ctx, a);
+    if (a.causal || a.kv_len != NULL)
+        launch_backward<D, T, ASYNC, true>(ctx, a, wide);
     else
-        run_backward<128, T>(ctx, a);
+        launch_backward<D, T, ASYNC, false>(ctx, a, wide);
+}
+
+template <int D>
+void run_backward(const pnb_ctx *ctx, const pnb__cuda_attention_args &a, bool are_halves)
+{
+    bool wide = is_wide(a, are_halves ? sizeof(half_bits) : sizeof(float));
+    if (are_halves && wide)
+        run_backward<D, half_bits, true>(ctx, a, wide);
+    else if (are_halves)
+        run_backward<D, half_bits, false>(ctx, a, wide);
+    else
+        run_backward<D, float, false>(ctx, a, wide);
 }
 
 } // namespace
@@ -670,8 +722,10 @@ void pnb__cuda_attention_halves(const pnb_ctx *ctx, const pnb__cuda_attention_ar
 void pnb__cuda_attention_halves_bwd(const pnb_ctx *ctx, const pnb__cuda_attention_args &a,
                                     bool are_halves)
 {
-    if (are_halves)
-        run_backward<half_bits>(ctx, a);
+    if (a.head_dim <= 64)
+        run_backward<64>(ctx, a, are_halves);
+    else if (a.head_dim <= 80)
+        run_backward<80>(ctx, a, are_halves);
     else
-        run_backward<float>(ctx, a);
+        run_backward<128>(ctx, a, are_halves);
 }

@@ -386,27 +386,38 @@ static void attention_halves_body(run *r, fixture *x)
         attention_body(r, x);
         return;
     }
-    uint16_t *q = halves_of(P(r, x, c->q), c->n_q);
-    uint16_t *k = c->fused ? NULL : halves_of(P(r, x, c->k), c->n_kv);
-    uint16_t *v = c->fused ? NULL : halves_of(P(r, x, c->v), c->n_kv);
+    bool fused = c->fused;
+    uint16_t *q = halves_of(P(r, x, c->q), c->n_q), *dq = halves_of(P(r, x, c->dq), c->n_q);
+    uint16_t *k = fused ? NULL : halves_of(P(r, x, c->k), c->n_kv);
+    uint16_t *v = fused ? NULL : halves_of(P(r, x, c->v), c->n_kv);
+    uint16_t *dk = fused ? NULL : halves_of(P(r, x, c->dk), c->n_kv);
+    uint16_t *dv = fused ? NULL : halves_of(P(r, x, c->dv), c->n_kv);
     uint16_t *out = halves_of(P(r, x, c->out), c->n_out);
-    a.q = q;
-    a.k = c->fused ? q + shift : k;
-    a.v = c->fused ? q + 2 * shift : v;
-    a.out = out;
+    uint16_t *d_out = halves_of(P(r, x, c->d_out), c->n_out);
+    a.q = q, a.k = fused ? q + shift : k, a.v = fused ? q + 2 * shift : v;
+    a.dq = dq, a.dk = fused ? dq + shift : dk, a.dv = fused ? dq + 2 * shift : dv;
+    a.out = out, a.d_out = d_out;
     a.lse = P(r, x, c->lse);
     a.rounds = a.halves = true;
     attend(r, &a, false);
+    attend(r, &a, true);
     widen(r, out, c->n_out, P(r, x, c->out));
+    widen(r, dq, c->n_q, P(r, x, c->dq));
+    if (!fused) {
+        widen(r, dk, c->n_kv, P(r, x, c->dk));
+        widen(r, dv, c->n_kv, P(r, x, c->dv));
+    }
     free(q);
     free(k);
     free(v);
+    free(d_out);
 }
 
 static void attention_halves_shapes(shape *s)
 {
-    attention_shape c = {.backward = false};
+    attention_shape c = {.backward = true};
     draw_attention(s, &c);
+    c.a.accumulate_q = c.a.accumulate_kv = false;
     fixture x = fixture_of(s, rounded_tolerance(&c), 1e-2);
     add_attention(&c, &x);
     compare_all(&x, attention_halves_body, &c);
