@@ -1,15 +1,14 @@
 /* Attention whose products have factors in bfloat16 and sums in floats, forward and backward.
  *
  * A block of 4 warps takes 64 queries of a head (keys, where gradients of keys are summed), a warp
- * 16 of them, or 128 and 32, so that what is read of a tile serves twice as many rows; it walks
- * over tiles of 64 of the other side in shared memory, as attention.cu does; the next tile comes
- * while one is worked on, of halves without waiting. Scores stay in the registers of the warp that
- * made them: rounded, they are the factor of the next product (tensor_core.h). Values come as
- * floats or as halves, and results leave as what q is. The last tile is worked on as one of 16 or
- * 32 where it has no more. forward    S = Q K^T, P = exp(scale S - most), O = P V of keys    S^T =
- * K Q^T, dP^T = V dO^T, dS = P (dP - D), dV = P^T dO, dK = scale dS^T Q of queries the same by
- * rows, dQ = scale dS K Rows behind the last are zeros in the tiles, so they add nothing in
- * backward; only what single queries do not see is left out by name. */
+ * 16 of them; it walks over tiles of 64 of the other side in shared memory, as attention.cu does;
+ * the next tile comes while one is worked on, of halves without waiting. Scores stay in the
+ * registers of the warp that made them: rounded, they are the factor of the next product
+ * (tensor_core.h). Values come as floats or as halves, and results leave as what q is. The last
+ * tile is worked on as one of 16 or 32 where it has no more. forward    S = Q K^T, P = exp(scale S
+ * - most), O = P V of keys    S^T = K Q^T, dP^T = V dO^T, dS = P (dP - D), dV = P^T dO, dK = scale
+ * dS^T Q of queries the same by rows, dQ = scale dS K Rows behind the last are zeros in the tiles,
+ * so they add nothing in backward; only what single queries do not see is left out by name. */
 #include "kernels/cuda/attention.h"
 #include "kernels/cuda/tensor_core.h"
 
@@ -28,11 +27,11 @@ struct place {
     int warp, g, t;
 };
 
-__device__ place place_of(const pnb__cuda_attention_args &a, size_t n, size_t each)
+__device__ place place_of(const pnb__cuda_attention_args &a, size_t n)
 {
-    size_t n_tiles = (n + each - 1) / each, at = blockIdx.x;
+    size_t n_tiles = (n + TILE - 1) / TILE, at = blockIdx.x;
     int lane = static_cast<int>(threadIdx.x % 32);
-    return place{at % n_tiles * each,
+    return place{at % n_tiles * TILE,
                  at / n_tiles % a.n_heads,
                  at / n_tiles / a.n_heads,
                  static_cast<int>(threadIdx.x / 32),
@@ -64,12 +63,12 @@ __device__ uint4 eight(const half_bits *from)
     return *reinterpret_cast<const uint4 *>(from);
 }
 
-/* Rows first.. into a tile of `rows` rows of D, zeros behind the last and beyond head_dim. */
+/* Rows first.. into a tile of rows of D, zeros behind the last and beyond head_dim. */
 template <int D, class T>
 __device__ void fill(half_bits *tile, const T *from, size_t first, size_t n, size_t ld, int width,
-                     bool is_wide, int rows = TILE)
+                     bool is_wide)
 {
-    for (int i = static_cast<int>(threadIdx.x); i < rows * (D / 8); i += THREADS) {
+    for (int i = static_cast<int>(threadIdx.x); i < TILE * (D / 8); i += THREADS) {
         int row = i / (D / 8), d = i % (D / 8) * 8;
         size_t at = first + static_cast<size_t>(row);
         const T *in = from + at * ld + d;
@@ -89,17 +88,29 @@ __device__ void fill(half_bits *tile, const T *from, size_t first, size_t n, siz
     }
 }
 
-/* The same of halves that can be read 16 bytes at a time, without waiting. */
+/* The same of halves that can be read 16 bytes at a time, without waiting. A thread takes the same
+ * columns of every so many rows where rows divide like that. */
 template <int D>
 __device__ void fetch(half_bits *tile, const half_bits *from, size_t first, size_t n, size_t ld,
-                      int width, int rows = TILE)
+                      int width)
 {
-    PNB__CUDA_UNROLL
-    for (int i = static_cast<int>(threadIdx.x); i < rows * (D / 8); i += THREADS) {
-        int row = i / (D / 8), d = i % (D / 8) * 8;
-        size_t at = first + static_cast<size_t>(row);
-        bool is_there = at < n && d < width;
-        pnb__cuda_fetch16(tile + row * (D + 8) + d, is_there ? from + at * ld + d : from, is_there);
+    constexpr int each = D / 8, step = THREADS / each;
+    const int thread = static_cast<int>(threadIdx.x);
+    const int left =
+        static_cast<int>(PNB_MIN(n > first ? n - first : 0, static_cast<size_t>(TILE)));
+    from += first * ld;
+    if constexpr (THREADS % each == 0) {
+        const int row = thread / each, d = thread % each * 8, rows = d < width ? left : 0;
+        const half_bits *at = from + static_cast<size_t>(row) * ld + d;
+        PNB__CUDA_UNROLL
+        for (int k = row; k < row + TILE; k += step, at += static_cast<size_t>(step) * ld)
+            pnb__cuda_fetch16(tile + k * (D + 8) + d, at, k < rows);
+    } else {
+        for (int i = thread; i < TILE * each; i += THREADS) {
+            const int row = i / each, d = i % each * 8;
+            pnb__cuda_fetch16(tile + row * (D + 8) + d, from + static_cast<size_t>(row) * ld + d,
+                              row < left && d < width);
+        }
     }
 }
 
@@ -114,58 +125,43 @@ template <class F> __device__ void by_width(size_t left, F f)
         f.template width<2>();
 }
 
-/* out[m][n] = rows r0 + 16 m.. of a with rows 8 n.. of b */
-template <int D, int M, int N>
-__device__ void dots(const half_bits *a, int r0, const half_bits *b, float out[M][N][4])
+/* out[n] = rows r0.. of a with rows 8 n.. of b */
+template <int D, int N>
+__device__ void dots(const half_bits *a, int r0, const half_bits *b, float out[N][4])
 {
     PNB__CUDA_UNROLL
-    for (int m = 0; m < M; m++)
-        PNB__CUDA_UNROLL
     for (int n = 0; n < N; n++)
         PNB__CUDA_UNROLL
     for (int e = 0; e < 4; e++)
-        out[m][n][e] = 0;
+        out[n][e] = 0;
     PNB__CUDA_UNROLL
     for (int k = 0; k < D; k += 16) {
-        unsigned x[M][4], y[4];
-        PNB__CUDA_UNROLL
-        for (int m = 0; m < M; m++)
-            pnb__cuda_load_a(a, D + 8, r0 + ROWS * m, k, x[m]);
+        unsigned x[4], y[4];
+        pnb__cuda_load_a(a, D + 8, r0, k, x);
         PNB__CUDA_UNROLL
         for (int n = 0; n < N; n += 2) {
             pnb__cuda_load_b(b, D + 8, n * 8, k, y);
-            PNB__CUDA_UNROLL
-            for (int m = 0; m < M; m++) {
-                pnb__cuda_mma(out[m][n], x[m], y);
-                pnb__cuda_mma(out[m][n + 1], x[m], y + 2);
-            }
+            pnb__cuda_mma(out[n], x, y);
+            pnb__cuda_mma(out[n + 1], x, y + 2);
         }
     }
 }
 
-/* sum[m] += w[m] v, w (16, 8 N) weights in registers, v rows of a tile */
-template <int D, int M, int N>
-__device__ void weigh(const float w[M][N][4], const half_bits *v, float sum[M][D / 8][4])
+/* sum += w v, w (16, 8 N) weights in registers, v rows of a tile */
+template <int D, int N>
+__device__ void weigh(const float w[N][4], const half_bits *v, float sum[D / 8][4])
 {
     PNB__CUDA_UNROLL
     for (int k = 0; k < N; k += 2) {
-        unsigned x[M][4];
-        PNB__CUDA_UNROLL
-        for (int m = 0; m < M; m++) {
-            x[m][0] = pnb__cuda_pack(w[m][k][0], w[m][k][1]);
-            x[m][1] = pnb__cuda_pack(w[m][k][2], w[m][k][3]);
-            x[m][2] = pnb__cuda_pack(w[m][k + 1][0], w[m][k + 1][1]);
-            x[m][3] = pnb__cuda_pack(w[m][k + 1][2], w[m][k + 1][3]);
-        }
+        unsigned x[4] = {pnb__cuda_pack(w[k][0], w[k][1]), pnb__cuda_pack(w[k][2], w[k][3]),
+                         pnb__cuda_pack(w[k + 1][0], w[k + 1][1]),
+                         pnb__cuda_pack(w[k + 1][2], w[k + 1][3])};
         PNB__CUDA_UNROLL
         for (int d = 0; d < D; d += 16) {
             unsigned y[4];
             pnb__cuda_load_b_rows(v, D + 8, k * 8, d, y);
-            PNB__CUDA_UNROLL
-            for (int m = 0; m < M; m++) {
-                pnb__cuda_mma(sum[m][d / 8], x[m], y);
-                pnb__cuda_mma(sum[m][d / 8 + 1], x[m], y + 2);
-            }
+            pnb__cuda_mma(sum[d / 8], x, y);
+            pnb__cuda_mma(sum[d / 8 + 1], x, y + 2);
         }
     }
 }
@@ -260,66 +256,59 @@ template <int D, class T> struct values { /* q, k, v and out as what they are st
     T *out;
 };
 
-/* First row of this lane in tile m of its warp. */
-template <int M> __device__ size_t row_of(const place &p, int m)
+/* First row of this lane. */
+__device__ size_t row_of(const place &p)
 {
-    return p.first + static_cast<size_t>((p.warp * M + m) * ROWS + p.g);
+    return p.first + static_cast<size_t>(p.warp * ROWS + p.g);
 }
 
-/* One tile of keys: its share of the sums of this lane's rows, which see `seen` keys of it. */
-template <int D, int M> struct attending {
+/* One tile of keys: its share of the sums of this lane's two rows, which see `seen` keys of it. */
+template <int D> struct attending {
     const half_bits *q, *k, *v;
     const place &p;
-    const int (*seen)[2]; /* of M tiles of rows; NULL: all see all */
+    const int *seen; /* NULL: both see all */
     float unit;
     running *rows;
-    float (*sum)[D / 8][4];
+    float (*sum)[4];
 
     template <int N> __device__ void width() const
     {
-        float score[M][N][4], shrink[2];
-        dots<D, M, N>(q, p.warp * M * ROWS, k, score);
+        float score[N][4], shrink[2];
+        dots<D, N>(q, p.warp * ROWS, k, score);
         PNB__CUDA_UNROLL
-        for (int m = 0; m < M; m++) {
+        for (int n = 0; n < N && seen != NULL; n++)
             PNB__CUDA_UNROLL
-            for (int n = 0; n < N && seen != NULL; n++)
-                PNB__CUDA_UNROLL
-            for (int e = 0; e < 4; e++)
-                if (n * 8 + 2 * p.t + e % 2 >= seen[m][e / 2])
-                    score[m][n][e] = -INFINITY;
-            soften<N>(score[m], unit, &rows[m], shrink);
-            PNB__CUDA_UNROLL
-            for (int d = 0; d < D / 8; d++)
-                PNB__CUDA_UNROLL
-            for (int e = 0; e < 4; e++)
-                sum[m][d][e] *= shrink[e / 2];
-        }
-        weigh<D, M, N>(score, v, sum);
-    }
-};
-
-/* The rows of a lane leave. */
-template <int D, int M, class T>
-__device__ void finish(const pnb__cuda_attention_args &a, T *out, const place &p,
-                       const running rows[M], float sum[M][D / 8][4])
-{
-    PNB__CUDA_UNROLL
-    for (int m = 0; m < M; m++) {
+        for (int e = 0; e < 4; e++)
+            if (n * 8 + 2 * p.t + e % 2 >= seen[e / 2])
+                score[n][e] = -INFINITY;
+        soften<N>(score, unit, rows, shrink);
         PNB__CUDA_UNROLL
         for (int d = 0; d < D / 8; d++)
             PNB__CUDA_UNROLL
         for (int e = 0; e < 4; e++)
-            sum[m][d][e] *= rows[m].sum[e / 2] > 0 ? 1 / rows[m].sum[e / 2] : 0;
-        put_rows<D>(pnb__cuda_head(a, out, a.batch_out, p.b, p.h), row_of<M>(p, m), a.n_q,
-                    a.row_out, a.head_dim, sum[m], false);
+            sum[d][e] *= shrink[e / 2];
+        weigh<D, N>(score, v, sum);
+    }
+};
+
+/* The rows of a lane leave. */
+template <int D, class T>
+__device__ void finish(const pnb__cuda_attention_args &a, T *out, const place &p,
+                       const running &rows, float sum[D / 8][4])
+{
+    PNB__CUDA_UNROLL
+    for (int d = 0; d < D / 8; d++)
         PNB__CUDA_UNROLL
-        for (int r = 0; r < 2; r++) {
-            size_t i = row_of<M>(p, m) + static_cast<size_t>(8 * r);
-            if (a.lse != NULL && p.t == 0 && i < a.n_q)
-                a.lse[(p.b * a.n_heads + p.h) * a.n_q + i] =
-                    rows[m].sum[r] > 0 ? rows[m].most[r] * a.scale + logf(rows[m].sum[r])
-                                       : -INFINITY;
-        }
+    for (int e = 0; e < 4; e++)
+        sum[d][e] *= rows.sum[e / 2] > 0 ? 1 / rows.sum[e / 2] : 0;
+    put_rows<D>(pnb__cuda_head(a, out, a.batch_out, p.b, p.h), row_of(p), a.n_q, a.row_out,
+                a.head_dim, sum, false);
+    PNB__CUDA_UNROLL
+    for (int r = 0; r < 2; r++) {
+        size_t i = row_of(p) + static_cast<size_t>(8 * r);
+        if (a.lse != NULL && p.t == 0 && i < a.n_q)
+            a.lse[(p.b * a.n_heads + p.h) * a.n_q + i] =
+                rows.sum[r] > 0 ? rows.most[r] * a.scale + logf(rows.sum[r]) : -INFINITY;
     }
 }
 
@@ -333,16 +322,16 @@ __device__ int seen_here(size_t seen, size_t at)
 /* Rows into a tile. ASYNC: they arrive by the next pnb__cuda_fetched. */
 template <int D, class T, bool ASYNC> struct loader {
     static __device__ void load(half_bits *tile, const T *from, size_t first, size_t n, size_t ld,
-                                int width, bool is_wide, int rows = TILE)
+                                int width, bool is_wide)
     {
-        fill<D>(tile, from, first, n, ld, width, is_wide, rows);
+        fill<D>(tile, from, first, n, ld, width, is_wide);
     }
 };
 template <int D> struct loader<D, half_bits, true> {
     static __device__ void load(half_bits *tile, const half_bits *from, size_t first, size_t n,
-                                size_t ld, int width, bool, int rows = TILE)
+                                size_t ld, int width, bool)
     {
-        fetch<D>(tile, from, first, n, ld, width, rows);
+        fetch<D>(tile, from, first, n, ld, width);
     }
 };
 
@@ -357,52 +346,30 @@ __device__ void load_kv(const pnb__cuda_attention_args &a, const T *k, const T *
                               n, a.row_kv, a.head_dim, is_wide);
 }
 
-template <int D, int M> constexpr size_t forward_bytes()
+template <int D> constexpr size_t forward_bytes()
 {
-    return (WARPS * M * ROWS + 4 * TILE) * (D + 8) * sizeof(half_bits);
+    return 5 * TILE * (D + 8) * sizeof(half_bits);
 }
 
-/* What a block's rows see: of each row, and the least and most of a warp's. */
-template <int M> struct sight {
-    size_t rows[M][2], least;
-    bool has_rows;
-};
-
-template <int M> __device__ sight<M> look(const pnb__cuda_attention_args &a, const place &p)
-{
-    sight<M> s;
-    size_t first = p.first + static_cast<size_t>(p.warp * M * ROWS);
-    PNB__CUDA_UNROLL
-    for (int m = 0; m < M; m++)
-        PNB__CUDA_UNROLL
-    for (int r = 0; r < 2; r++)
-        s.rows[m][r] = pnb__cuda_seen(a, p.b, row_of<M>(p, m) + static_cast<size_t>(8 * r));
-    s.least = pnb__cuda_seen(a, p.b, first);
-    s.has_rows = first < a.n_q;
-    return s;
-}
-
-template <int D, class T, bool ASYNC, int M>
-__global__ void __launch_bounds__(THREADS, M == 1 && D <= 64 ? 4 : 1)
+template <int D, class T, bool ASYNC>
+__global__ void __launch_bounds__(THREADS, D <= 64 ? 4 : 1)
     forward(pnb__cuda_attention_args a, values<D, T> x, bool is_wide)
 {
     PNB__CUDA_SHARED(half_bits, shared);
-    half_bits *q = shared, *kv = q + WARPS * M * ROWS * (D + 8);
-    const place p = place_of(a, a.n_q, WARPS * M * ROWS);
-    const size_t n_seen = pnb__cuda_seen_by_tile(a, p.b, p.first, WARPS * M * ROWS);
-    const sight<M> s = look<M>(a, p);
-    const float unit = a.scale * LOG2_E;
-    float sum[M][D / 8][4];
-    running rows[M];
-    PNB__CUDA_UNROLL
-    for (int m = 0; m < M; m++) {
-        rows[m] = running{{-INFINITY, -INFINITY}, {0, 0}};
-        clear<D>(sum[m]);
-    }
+    half_bits *q = shared, *kv = q + TILE * (D + 8);
+    const place p = place_of(a, a.n_q);
+    const size_t n_seen = pnb__cuda_seen_by_tile(a, p.b, p.first, TILE);
+    const size_t first = p.first + static_cast<size_t>(p.warp * ROWS);
+    const size_t least = pnb__cuda_seen(a, p.b, first); /* of a warp's rows */
+    const size_t seen[2] = {pnb__cuda_seen(a, p.b, row_of(p)),
+                            pnb__cuda_seen(a, p.b, row_of(p) + 8)};
+    float sum[D / 8][4];
+    running rows = {{-INFINITY, -INFINITY}, {0, 0}};
+    clear<D>(sum);
     if (n_seen > 0)
         load_kv<D, T, ASYNC>(a, x.k, x.v, p, 0, n_seen, kv, is_wide);
     loader<D, T, ASYNC>::load(q, pnb__cuda_head(a, x.q, a.batch_q, p.b, p.h), p.first, a.n_q,
-                              a.row_q, a.head_dim, is_wide, WARPS * M * ROWS);
+                              a.row_q, a.head_dim, is_wide);
     for (size_t at = 0, side = 0; at < n_seen; at += TILE, side ^= 1) {
         half_bits *k = kv + side * 2 * TILE * (D + 8), *v = k + TILE * (D + 8);
         pnb__cuda_fetched();
@@ -410,20 +377,19 @@ __global__ void __launch_bounds__(THREADS, M == 1 && D <= 64 ? 4 : 1)
         if (at + TILE < n_seen)
             load_kv<D, T, ASYNC>(a, x.k, x.v, p, at + TILE, n_seen,
                                  kv + (side ^ 1) * 2 * TILE * (D + 8), is_wide);
-        if (s.has_rows && at + TILE <= s.least) { /* a warp together */
-            attending<D, M>{q, k, v, p, NULL, unit, rows, sum}.template width<N_TILES>();
-        } else if (s.has_rows) {
-            int here[M][2];
-            PNB__CUDA_UNROLL
-            for (int m = 0; m < M; m++)
-                PNB__CUDA_UNROLL
-            for (int r = 0; r < 2; r++)
-                here[m][r] = seen_here(s.rows[m][r], at);
-            by_width(n_seen - at, attending<D, M>{q, k, v, p, here, unit, rows, sum});
+        const int here[2] = {seen_here(seen[0], at), seen_here(seen[1], at)};
+        attending<D> tile = {q, k, v, p, here, a.scale * LOG2_E, &rows, sum};
+        if (first >= a.n_q)
+            continue; /* a warp together */
+        if (at + TILE <= least) {
+            tile.seen = NULL;
+            tile.template width<N_TILES>();
+        } else {
+            by_width(n_seen - at, tile);
         }
     }
-    if (s.has_rows)
-        finish<D, M>(a, x.out, p, rows, sum);
+    if (first < a.n_q)
+        finish<D>(a, x.out, p, rows, sum);
 }
 
 /* ---- backward ---- */
@@ -493,23 +459,23 @@ template <int D, bool MASKED> struct to_keys {
     const tiles &s;
     const place &p;
     float unit;
-    float (*dk)[D / 8][4], (*dv)[D / 8][4];
+    float (*dk)[4], (*dv)[4];
 
     template <int N> __device__ void width() const
     {
-        float score[1][N][4], slope[1][N][4];
-        dots<D, 1, N>(s.mine[0], p.warp * ROWS, s.others[0], score);
-        dots<D, 1, N>(s.mine[1], p.warp * ROWS, s.others[1], slope);
+        float score[N][4], slope[N][4];
+        dots<D, N>(s.mine[0], p.warp * ROWS, s.others[0], score);
+        dots<D, N>(s.mine[1], p.warp * ROWS, s.others[1], slope);
         PNB__CUDA_UNROLL
         for (int n = 0; n < N; n++)
             PNB__CUDA_UNROLL
         for (int e = 0; e < 4; e++) {
             int query = n * 8 + 2 * p.t + e % 2, key = p.warp * ROWS + p.g + e / 2 * 8;
-            to_weights(unit, s.facts[query], !MASKED || key < s.seen[query], &score[0][n][e],
-                       &slope[0][n][e]);
+            to_weights(unit, s.facts[query], !MASKED || key < s.seen[query], &score[n][e],
+                       &slope[n][e]);
         }
-        weigh<D, 1, N>(score, s.others[1], dv);
-        weigh<D, 1, N>(slope, s.others[0], dk);
+        weigh<D, N>(score, s.others[1], dv);
+        weigh<D, N>(slope, s.others[0], dk);
     }
 };
 
@@ -518,23 +484,23 @@ template <int D, bool MASKED> struct to_queries {
     const tiles &s;
     const place &p;
     float unit;
-    float (*dq)[D / 8][4];
+    float (*dq)[4];
 
     template <int N> __device__ void width() const
     {
-        float score[1][N][4], slope[1][N][4];
+        float score[N][4], slope[N][4];
         const int query = p.warp * ROWS + p.g;
         const float2 facts[2] = {s.facts[query], s.facts[query + 8]};
-        dots<D, 1, N>(s.mine[0], p.warp * ROWS, s.others[0], score);
-        dots<D, 1, N>(s.mine[1], p.warp * ROWS, s.others[1], slope);
+        dots<D, N>(s.mine[0], p.warp * ROWS, s.others[0], score);
+        dots<D, N>(s.mine[1], p.warp * ROWS, s.others[1], slope);
         PNB__CUDA_UNROLL
         for (int n = 0; n < N; n++)
             PNB__CUDA_UNROLL
         for (int e = 0; e < 4; e++)
             to_weights(unit, facts[e / 2],
-                       !MASKED || n * 8 + 2 * p.t + e % 2 < s.seen[query + e / 2 * 8],
-                       &score[0][n][e], &slope[0][n][e]);
-        weigh<D, 1, N>(slope, s.others[0], dq);
+                       !MASKED || n * 8 + 2 * p.t + e % 2 < s.seen[query + e / 2 * 8], &score[n][e],
+                       &slope[n][e]);
+        weigh<D, N>(slope, s.others[0], dq);
     }
 };
 
@@ -552,12 +518,12 @@ __global__ void __launch_bounds__(THREADS, D <= 64 ? 3 : 1)
     backward_keys(pnb__cuda_attention_args a, slopes<T> x, bool is_wide)
 {
     PNB__CUDA_SHARED(half_bits, shared);
-    const place p = place_of(a, a.n_kv, TILE);
+    const place p = place_of(a, a.n_kv);
     const bool has_rows = p.first + static_cast<size_t>(p.warp * ROWS) < a.n_kv; /* of a warp */
-    float dk[1][D / 8][4], dv[1][D / 8][4];
+    float dk[D / 8][4], dv[D / 8][4];
     size_t begin = 0; /* earlier queries see none of these keys; the same for all threads */
-    clear<D>(dk[0]);
-    clear<D>(dv[0]);
+    clear<D>(dk);
+    clear<D>(dv);
     while (MASKED && begin < a.n_q && pnb__cuda_seen_by_tile(a, p.b, begin, TILE) <= p.first)
         begin += TILE;
     load_kv<D, T, ASYNC>(a, x.k, x.v, p, p.first, a.n_kv, shared, is_wide);
@@ -578,11 +544,11 @@ __global__ void __launch_bounds__(THREADS, D <= 64 ? 3 : 1)
         if (has_rows)
             by_width(a.n_q - at, to_keys<D, MASKED>{s, p, a.scale * LOG2_E, dk, dv});
     }
-    scale_by<D>(a.scale, dk[0]);
-    put_rows<D>(pnb__cuda_head(a, x.dk, a.batch_kv, p.b, p.h), row_of<1>(p, 0), a.n_kv, a.row_kv,
-                a.head_dim, dk[0], a.accumulate_kv);
-    put_rows<D>(pnb__cuda_head(a, x.dv, a.batch_kv, p.b, p.h), row_of<1>(p, 0), a.n_kv, a.row_kv,
-                a.head_dim, dv[0], a.accumulate_kv);
+    scale_by<D>(a.scale, dk);
+    put_rows<D>(pnb__cuda_head(a, x.dk, a.batch_kv, p.b, p.h), row_of(p), a.n_kv, a.row_kv,
+                a.head_dim, dk, a.accumulate_kv);
+    put_rows<D>(pnb__cuda_head(a, x.dv, a.batch_kv, p.b, p.h), row_of(p), a.n_kv, a.row_kv,
+                a.head_dim, dv, a.accumulate_kv);
 }
 
 template <int D, class T, bool ASYNC, bool MASKED>
@@ -590,12 +556,12 @@ __global__ void __launch_bounds__(THREADS, D <= 64 ? 3 : 1)
     backward_queries(pnb__cuda_attention_args a, slopes<T> x, bool is_wide)
 {
     PNB__CUDA_SHARED(half_bits, shared);
-    const place p = place_of(a, a.n_q, TILE);
+    const place p = place_of(a, a.n_q);
     const size_t n_seen = pnb__cuda_seen_by_tile(a, p.b, p.first, TILE);
     const bool has_rows = p.first + static_cast<size_t>(p.warp * ROWS) < a.n_q; /* of a warp */
     const tiles first = tiles_at<D>(shared, 0);
-    float dq[1][D / 8][4];
-    clear<D>(dq[0]);
+    float dq[D / 8][4];
+    clear<D>(dq);
     load_queries<D, T, ASYNC>(a, x, p, first.mine, p.first, is_wide);
     if (n_seen > 0) {
         load_kv<D, T, ASYNC>(a, x.k, x.v, p, 0, a.n_kv, first.others[0], is_wide);
@@ -613,16 +579,16 @@ __global__ void __launch_bounds__(THREADS, D <= 64 ? 3 : 1)
         if (has_rows)
             by_width(n_seen - at, to_queries<D, MASKED>{s, p, a.scale * LOG2_E, dq});
     }
-    scale_by<D>(a.scale, dq[0]);
-    put_rows<D>(pnb__cuda_head(a, x.dq, a.batch_q, p.b, p.h), row_of<1>(p, 0), a.n_q, a.row_q,
-                a.head_dim, dq[0], a.accumulate_q);
+    scale_by<D>(a.scale, dq);
+    put_rows<D>(pnb__cuda_head(a, x.dq, a.batch_q, p.b, p.h), row_of(p), a.n_q, a.row_q, a.head_dim,
+                dq, a.accumulate_q);
 }
 
 /* ---- starts ---- */
 
-dim3 blocks_of(const pnb__cuda_attention_args &a, size_t n, size_t each)
+dim3 blocks_of(const pnb__cuda_attention_args &a, size_t n)
 {
-    return dim3(static_cast<unsigned>((n + each - 1) / each * a.n_heads * a.n_batch));
+    return dim3(static_cast<unsigned>((n + TILE - 1) / TILE * a.n_heads * a.n_batch));
 }
 
 /* Rows of all sides can be read 16 bytes at a time. */
@@ -636,26 +602,14 @@ bool is_wide(const pnb__cuda_attention_args &a, size_t size)
            a.head_dim % 8 == 0;
 }
 
-template <int D, class T, bool ASYNC, int M>
-void launch_forward(const pnb_ctx *ctx, const pnb__cuda_attention_args &a, bool wide)
-{
-    const values<D, T> x = {reinterpret_cast<const T *>(a.q), reinterpret_cast<const T *>(a.k),
-                            reinterpret_cast<const T *>(a.v), reinterpret_cast<T *>(a.out)};
-    pnb__cuda_launch(ctx, forward<D, T, ASYNC, M>, blocks_of(a, a.n_q, WARPS * M * ROWS), THREADS,
-                     forward_bytes<D, M>(), a, x, wide);
-}
-
-/* Many queries: 32 to a warp. Wider heads leave no registers for that. */
 template <int D, class T, bool ASYNC>
 void run_forward(const pnb_ctx *ctx, const pnb__cuda_attention_args &a, bool wide)
 {
-    const int most = D <= 80 ? 2 : 1;
-    if (a.n_q == 0)
-        return;
-    if (a.n_q > 2 * TILE && a.n_batch * a.n_heads >= PNB__CUDA_MANY)
-        launch_forward<D, T, ASYNC, most>(ctx, a, wide);
-    else
-        launch_forward<D, T, ASYNC, 1>(ctx, a, wide);
+    const values<D, T> x = {reinterpret_cast<const T *>(a.q), reinterpret_cast<const T *>(a.k),
+                            reinterpret_cast<const T *>(a.v), reinterpret_cast<T *>(a.out)};
+    if (a.n_q > 0)
+        pnb__cuda_launch(ctx, forward<D, T, ASYNC>, blocks_of(a, a.n_q), THREADS,
+                         forward_bytes<D>(), a, x, wide);
 }
 
 template <int D>
@@ -678,11 +632,11 @@ void launch_backward(const pnb_ctx *ctx, const pnb__cuda_attention_args &a, bool
                          reinterpret_cast<T *>(a.dq),      reinterpret_cast<T *>(a.dk),
                          reinterpret_cast<T *>(a.dv)};
     if (a.n_kv > 0)
-        pnb__cuda_launch(ctx, backward_keys<D, T, ASYNC, MASKED>, blocks_of(a, a.n_kv, TILE),
-                         THREADS, backward_bytes<D>(), a, x, wide);
+        pnb__cuda_launch(ctx, backward_keys<D, T, ASYNC, MASKED>, blocks_of(a, a.n_kv), THREADS,
+                         backward_bytes<D>(), a, x, wide);
     if (a.n_q > 0)
-        pnb__cuda_launch(ctx, backward_queries<D, T, ASYNC, MASKED>, blocks_of(a, a.n_q, TILE),
-                         THREADS, backward_bytes<D>(), a, x, wide);
+        pnb__cuda_launch(ctx, backward_queries<D, T, ASYNC, MASKED>, blocks_of(a, a.n_q), THREADS,
+                         backward_bytes<D>(), a, x, wide);
 }
 
 template <int D, class T, bool ASYNC>

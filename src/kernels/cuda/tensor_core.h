@@ -92,8 +92,9 @@ __device__ static inline void pnb__cuda_load4(const unsigned short *row, bool tr
                      : "memory");
 }
 
-/* 16 bytes to shared memory, zeros where there are none, without waiting: pnb__cuda_fetched waits
- * for all that this thread asked for, a barrier after it for all of the block. */
+/* 16 bytes to shared memory, zeros where there are none (`from` is not read), without waiting:
+ * pnb__cuda_fetched waits for all that this thread asked for, a barrier after it for all of the
+ * block. */
 __device__ static inline void pnb__cuda_fetch16(void *to, const void *from, bool is_there)
 {
     unsigned at = static_cast<unsigned>(__cvta_generic_to_shared(to)), bytes = is_there ? 16 : 0;
