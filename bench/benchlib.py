@@ -249,12 +249,13 @@ def git(*args):
 
 
 def commit():
-    """The commit of the sources; "-dirty" where what is measured was changed since. Sources that
-    were copied without their repository may tell theirs by BENCH_COMMIT."""
+    """The commit of the sources; "-dirty" where what is measured was changed since. Who copied
+    sources away from their repository tells theirs by BENCH_COMMIT."""
     changed = git("status", "--porcelain", "--", "src", "include", "cli", "cmake", "bench/*.py",
                   "bench/*.c", "bench/peers")
-    known = git("rev-parse", "HEAD")[:12] or os.environ.get("BENCH_COMMIT") or "unknown"
-    return known + ("-dirty" if changed else "")
+    if os.environ.get("BENCH_COMMIT"):
+        return os.environ["BENCH_COMMIT"]
+    return (git("rev-parse", "HEAD")[:12] or "unknown") + ("-dirty" if changed else "")
 
 
 class Report:
