@@ -5,10 +5,16 @@
  * the next tile comes while one is worked on, of halves without waiting. Scores stay in the
  * registers of the warp that made them: rounded, they are the factor of the next product
  * (tensor_core.h). Values come as floats or as halves, and results leave as what q is. The last
- * tile is worked on as one of 16 or 32 where it has no more. forward    S = Q K^T, P = exp(scale S
- * - most), O = P V of keys    S^T = K Q^T, dP^T = V dO^T, dS = P (dP - D), dV = P^T dO, dK = scale
- * dS^T Q of queries the same by rows, dQ = scale dS K Rows behind the last are zeros in the tiles,
- * so they add nothing in backward; only what single queries do not see is left out by name. */
+ * tile is worked on as one of 16 columns where it has no more.
+ *
+ *   forward      S = Q K^T, P = exp(scale S - most), O = P V
+ *
+ *   of keys      S^T = K Q^T, dP^T = V dO^T, dS = P (dP - D), dV = P^T dO, dK = scale dS^T Q
+ *
+ *   of queries   the same by rows, dQ = scale dS K
+ *
+ * Rows behind the last are zeros in the tiles, so they add nothing in backward; only what single
+ * queries do not see is left out by name. */
 #include "kernels/cuda/attention.h"
 #include "kernels/cuda/tensor_core.h"
 
@@ -114,13 +120,11 @@ __device__ void fetch(half_bits *tile, const half_bits *from, size_t first, size
     }
 }
 
-/* What a tile is worked on as: f.width<N>() with N tiles of 8 columns for the n columns left. */
+/* What a tile is worked on as: f.width<N>() with N tiles of 8 columns for the columns left. */
 template <class F> __device__ void by_width(size_t left, F f)
 {
-    if (left > 32)
+    if (left > 16)
         f.template width<N_TILES>();
-    else if (left > 16)
-        f.template width<4>();
     else
         f.template width<2>();
 }
@@ -576,8 +580,10 @@ __global__ void __launch_bounds__(THREADS, D <= 64 ? 3 : 1)
             load_kv<D, T, ASYNC>(a, x.k, x.v, p, at + TILE, a.n_kv, next.others[0], is_wide);
             load_facts(a, next, p, p.first, at + TILE);
         }
-        if (has_rows)
-            by_width(n_seen - at, to_queries<D, MASKED>{s, p, a.scale * LOG2_E, dq});
+        if (has_rows && (MASKED || at + TILE > n_seen)) /* keys that are not there: exp(-lse) */
+            by_width(n_seen - at, to_queries<D, true>{s, p, a.scale * LOG2_E, dq});
+        else if (has_rows)
+            to_queries<D, false>{s, p, a.scale * LOG2_E, dq}.template width<N_TILES>();
     }
     scale_by<D>(a.scale, dq);
     put_rows<D>(pnb__cuda_head(a, x.dq, a.batch_q, p.b, p.h), row_of(p), a.n_q, a.row_q, a.head_dim,
@@ -615,13 +621,10 @@ void run_forward(const pnb_ctx *ctx, const pnb__cuda_attention_args &a, bool wid
 template <int D>
 void run_forward(const pnb_ctx *ctx, const pnb__cuda_attention_args &a, bool are_halves)
 {
-    bool wide = is_wide(a, are_halves ? sizeof(half_bits) : sizeof(float));
-    if (are_halves && wide)
-        run_forward<D, half_bits, true>(ctx, a, wide);
-    else if (are_halves)
-        run_forward<D, half_bits, false>(ctx, a, wide);
+    if (are_halves)
+        run_forward<D, half_bits, true>(ctx, a, true);
     else
-        run_forward<D, float, false>(ctx, a, wide);
+        run_forward<D, float, false>(ctx, a, is_wide(a, sizeof(float)));
 }
 
 template <int D, class T, bool ASYNC, bool MASKED>
@@ -639,25 +642,21 @@ void launch_backward(const pnb_ctx *ctx, const pnb__cuda_attention_args &a, bool
                          backward_bytes<D>(), a, x, wide);
 }
 
-template <int D, class T, bool ASYNC>
-void run_backward(const pnb_ctx *ctx, const pnb__cuda_attention_args &a, bool wide)
-{
-    if (a.causal || a.kv_len != NULL)
-        launch_backward<D, T, ASYNC, true>(ctx, a, wide);
-    else
-        launch_backward<D, T, ASYNC, false>(ctx, a, wide);
-}
-
 template <int D>
 void run_backward(const pnb_ctx *ctx, const pnb__cuda_attention_args &a, bool are_halves)
 {
-    bool wide = is_wide(a, are_halves ? sizeof(half_bits) : sizeof(float));
-    if (are_halves && wide)
-        run_backward<D, half_bits, true>(ctx, a, wide);
+    if (are_halves && !a.causal && a.kv_len == NULL)
+        launch_backward<D, half_bits, true, false>(ctx, a, true);
     else if (are_halves)
-        run_backward<D, half_bits, false>(ctx, a, wide);
+        launch_backward<D, half_bits, true, true>(ctx, a, true);
     else
-        run_backward<D, float, false>(ctx, a, wide);
+        launch_backward<D, float, false, true>(ctx, a, is_wide(a, sizeof(float)));
+}
+
+/* Halves that cannot be read 16 bytes at a time are no tower's: one form for all widths. */
+bool lie_apart(const pnb__cuda_attention_args &a, bool are_halves)
+{
+    return are_halves && !is_wide(a, sizeof(half_bits));
 }
 
 } // namespace
@@ -665,21 +664,25 @@ void run_backward(const pnb_ctx *ctx, const pnb__cuda_attention_args &a, bool ar
 void pnb__cuda_attention_halves(const pnb_ctx *ctx, const pnb__cuda_attention_args &a,
                                 bool are_halves)
 {
-    if (a.head_dim <= 64)
+    if (lie_apart(a, are_halves))
+        run_forward<PNB__CUDA_HALVES_WIDTH, half_bits, false>(ctx, a, false);
+    else if (a.head_dim <= 64)
         run_forward<64>(ctx, a, are_halves);
     else if (a.head_dim <= 80)
         run_forward<80>(ctx, a, are_halves);
     else
-        run_forward<128>(ctx, a, are_halves);
+        run_forward<PNB__CUDA_HALVES_WIDTH>(ctx, a, are_halves);
 }
 
 void pnb__cuda_attention_halves_bwd(const pnb_ctx *ctx, const pnb__cuda_attention_args &a,
                                     bool are_halves)
 {
-    if (a.head_dim <= 64)
+    if (lie_apart(a, are_halves))
+        launch_backward<PNB__CUDA_HALVES_WIDTH, half_bits, false, true>(ctx, a, false);
+    else if (a.head_dim <= 64)
         run_backward<64>(ctx, a, are_halves);
     else if (a.head_dim <= 80)
         run_backward<80>(ctx, a, are_halves);
     else
-        run_backward<128>(ctx, a, are_halves);
+        run_backward<PNB__CUDA_HALVES_WIDTH>(ctx, a, are_halves);
 }
