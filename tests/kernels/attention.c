@@ -245,82 +245,187 @@ static void test_rounded(void **state)
 
 /* ---- values that are halves themselves ---- */
 
-enum { N_BATCH = 2, N_HEADS = 3 };
+enum { N_BATCH = 3 };
 
 typedef struct halves_case {
-    size_t head_dim, n_tokens;
+    size_t n_q, n_kv, head_dim, n_batch, n_heads;
+    size_t pad, shift; /* between rows; before the first one, in halves alone */
+    bool packed;       /* q, k, v side by side */
+    bool causal, limited;
+    bool extreme; /* all scores far below 0 */
+    int32_t kv_len[N_BATCH];
+    size_t k, v, n_values, n_out, n_rows; /* where they begin among the values; lengths */
 } halves_case;
 
-static void halves_of(const float *from, size_t n, uint16_t *to)
+enum { VALUES, OUT, LSE, D_OUT, D_VALUES };
+
+static pnb__attention_args halves_args(halves_case *c)
 {
+    const size_t width = c->n_heads * c->head_dim, row = (c->packed ? 3 * width : width) + c->pad;
+    pnb__attention_args a = {.n_batch = c->n_batch,
+                             .n_heads = c->n_heads,
+                             .n_q = c->n_q,
+                             .n_kv = c->n_kv,
+                             .head_dim = c->head_dim,
+                             .causal = c->causal};
+    a.row_q = a.row_kv = row;
+    a.batch_q = c->n_q * row;
+    a.batch_kv = c->n_kv * row;
+    a.row_out = width + c->pad;
+    a.batch_out = c->n_q * a.row_out;
+    a.kv_len = c->limited ? c->kv_len : NULL;
+    a.scale = 1 / sqrt((double)c->head_dim);
+    c->k = c->packed ? width : c->n_batch * a.batch_q;
+    c->v = c->packed ? 2 * width : c->k + c->n_batch * a.batch_kv;
+    c->n_values = c->packed ? c->n_batch * a.batch_q : c->v + c->n_batch * a.batch_kv;
+    c->n_out = c->n_batch * a.batch_out;
+    c->n_rows = c->n_batch * c->n_heads * c->n_q;
+    return a;
+}
+
+/* A table's slots on these values and gradients, of `size` bytes each. */
+static void attend_both_ways(run *r, pnb__attention_args a, const halves_case *c, size_t size,
+                             char *const values[4])
+{
+    a.q = values[0], a.k = values[0] + c->k * size, a.v = values[0] + c->v * size;
+    a.out = values[1], a.d_out = values[2];
+    a.dq = values[3], a.dk = values[3] + c->k * size, a.dv = values[3] + c->v * size;
+    for (int backward = 0; backward < 2; backward++) {
+        size_t bytes = r->k.attention_work(r->ctx, &a, backward);
+        a.work = work_alloc(bytes);
+        (backward ? r->k.attention_bwd : r->k.attention)(r->ctx, &a);
+        wait_for(&r->k, r->ctx);
+        work_free(a.work, bytes);
+    }
+}
+
+/* n numbers as halves, the first one `shift` behind a border. */
+static uint16_t *shifted_halves(const float *from, size_t n, size_t shift)
+{
+    uint16_t *to = malloc((n + shift) * sizeof *to);
+    assert_non_null(to);
     for (size_t i = 0; i < n; i++)
-        to[i] = pnb__bf16_of(from[i]);
+        to[shift + i] = pnb__bf16_of(from[i]);
+    return to;
 }
 
 static void halves_body(run *r, fixture *x)
 {
-    const halves_case *c = r->user;
-    size_t head_dim = c->head_dim, n_tokens = c->n_tokens, width = N_HEADS * head_dim,
-           n = N_BATCH * n_tokens * width;
-    float *q = P(r, x, 0), *out = P(r, x, 1);
-    pnb__attention_args a = {.n_batch = N_BATCH,
-                             .n_heads = N_HEADS,
-                             .n_q = n_tokens,
-                             .n_kv = n_tokens,
-                             .head_dim = head_dim};
-    a.row_q = a.row_kv = 3 * width;
-    a.batch_q = a.batch_kv = 3 * n_tokens * width;
-    a.row_out = width;
-    a.batch_out = n_tokens * width;
-    a.scale = 1 / sqrt((double)head_dim);
-    if (r->is_double || r->k.halves_head_dim == 0) {
-        a.q = q;
-        a.k = at(r, q, width);
-        a.v = at(r, q, 2 * width);
-        a.out = out;
-        size_t bytes = r->k.attention_work(r->ctx, &a, false);
-        a.work = work_alloc(bytes);
-        r->k.attention(r->ctx, &a);
-        work_free(a.work, bytes);
-        return;
+    halves_case *c = r->user;
+    pnb__attention_args a = halves_args(c);
+    static const int which[4] = {VALUES, OUT, D_OUT, D_VALUES};
+    uint16_t *halves[4] = {NULL};
+    char *values[4];
+    a.lse = P(r, x, LSE);
+    const bool by_halves = !r->is_double && r->k.halves_head_dim >= c->head_dim;
+    for (int i = 0; i < 4; i++) {
+        values[i] = P(r, x, which[i]);
+        if (!by_halves)
+            continue;
+        halves[i] = shifted_halves(P(r, x, which[i]), x->arrays[which[i]].n, c->shift);
+        values[i] = (char *)(halves[i] + c->shift);
     }
-    uint16_t *halves = malloc(4 * n * sizeof *halves);
-    assert_non_null(halves);
-    halves_of(q, 3 * n, halves);
-    a.q = halves;
-    a.k = halves + width;
-    a.v = halves + 2 * width;
-    a.out = halves + 3 * n;
-    a.rounds = a.halves = true;
-    r->k.attention(r->ctx, &a);
-    wait_for(&r->k, r->ctx);
-    for (size_t i = 0; i < n; i++)
-        out[i] = pnb__bf16_widen(halves[3 * n + i]);
-    free(halves);
+    a.rounds = a.halves = by_halves;
+    attend_both_ways(r, a, c, by_halves ? sizeof(uint16_t) : (size_t)(at(r, NULL, 1) - (char *)0),
+                     values);
+    for (int i = 0; i < 4 && by_halves; i++) {
+        float *to = P(r, x, which[i]);
+        for (size_t j = 0; j < x->arrays[which[i]].n; j++)
+            to[j] = pnb__bf16_widen(halves[i][c->shift + j]);
+        free(halves[i]);
+    }
+    /* sums of exact products: held to a hundredth of what is rounded */
+    for (size_t i = 0; i < c->n_rows; i++)
+        if (r->is_double)
+            ((double *)a.lse)[i] *= 100;
+        else
+            ((float *)a.lse)[i] *= 100;
 }
 
+/* Queries of 4 to 5, keys of -4 to -5: exp(score - lse) is infinite where a score is 0. */
+static void make_extreme(const halves_case *c, array *values)
+{
+    assert_false(c->packed);
+    for (size_t i = 0; i < c->v; i++)
+        values->init[i] = (i < c->k ? 1 : -1) * (4 + fabs(values->init[i]));
+}
+
+static void check_halves(halves_case c)
+{
+    fixture x;
+    halves_args(&c);
+    /* Weights and slopes are off by 2^-9 of their size each, and so is the result: a key's sums
+     * hold n_q / n_kv of them, those of a key that many queries see alone more. */
+    double share = (double)c.n_q / (double)PNB_MAX(c.n_kv, (size_t)1);
+    fixture_init(&x, 11 + c.n_q + 7 * c.n_kv + c.head_dim,
+                 ldexp(2 + fmin(share, 4), -9) * (c.extreme ? 5 : 1), ldexp(3, -9));
+    input(&x, c.n_values, -1, 1);
+    if (c.extreme)
+        make_extreme(&c, &x.arrays[VALUES]);
+    output(&x, c.n_out, true); /* what lies between rows stays */
+    output(&x, c.n_rows, false);
+    input(&x, c.n_out, -1, 1);
+    output(&x, c.n_values, true);
+    for (int i = 0; i < x.n_arrays; i++)
+        for (size_t j = 0; j < x.arrays[i].n; j++)
+            x.arrays[i].init[j] = (double)pnb__bf16_widen(pnb__bf16_of((float)x.arrays[i].init[j]));
+    compare_all(&x, halves_body, &c);
+}
+
+/* Tiles of 16 and of 64 rows, and one more; odd distances and odd beginnings. */
 static void test_halves(void **state)
 {
     (void)state;
-    static const halves_case cases[] = {{64, 70}, {64, 140}, {80, 70},  {40, 33},
-                                        {7, 130}, {128, 64}, {128, 129}};
-    for (size_t i = 0; i < PNB_COUNT(cases); i++) {
-        halves_case c = cases[i];
-        size_t n = N_BATCH * c.n_tokens * N_HEADS * c.head_dim;
-        fixture x;
-        fixture_init(&x, i, 0.02, 1e-2);
-        input(&x, 3 * n, -1, 1);
-        output(&x, n, false);
-        compare_all(&x, halves_body, &c);
+    static const size_t sizes[] = {1, 16, 17, 64, 65, 197};
+    for (size_t i = 0; i < PNB_COUNT(sizes); i++) {
+        halves_case c = {.n_q = sizes[i], .n_kv = sizes[i], .head_dim = 64, .n_batch = 1};
+        c.n_heads = 1;
+        c.packed = true;
+        check_halves(c);
+        c.causal = true;
+        if (sizes[i] % 8 == 5 || sizes[i] % 8 == 1) /* the others end where tiles do */
+            check_halves(c);
     }
+    static const size_t others[][5] = {
+        {70, 70, 80, 0, 0},   {33, 33, 40, 0, 0},  {130, 130, 7, 0, 0}, {64, 64, 128, 0, 0},
+        {129, 20, 128, 0, 0}, {65, 65, 64, 3, 0},  {65, 65, 64, 0, 1},  {208, 30, 56, 8, 0},
+        {30, 197, 56, 0, 0},  {17, 140, 64, 0, 0}, {140, 17, 64, 0, 0}, {0, 9, 64, 0, 0},
+        {9, 0, 64, 0, 0},     {40, 40, 12, 4, 0}};
+    for (size_t i = 0; i < PNB_COUNT(others); i++) {
+        const size_t *z = others[i];
+        halves_case c = {.n_q = z[0], .n_kv = z[1], .head_dim = z[2], .n_batch = 1, .pad = z[3]};
+        c.n_heads = 1 + i % 2, c.shift = z[4];
+        check_halves(c);
+        c.extreme = c.head_dim == 64;
+        if (c.extreme)
+            check_halves(c);
+    }
+}
+
+/* Rows that see some of the keys, or none. */
+static void test_halves_masks(void **state)
+{
+    (void)state;
+    static const size_t sizes[][4] = {{65, 65, 64, 0},  {17, 80, 64, 0},  {80, 17, 64, 0},
+                                      {64, 64, 80, 0},  {70, 100, 32, 5}, {1, 40, 64, 0},
+                                      {20, 140, 64, 0}, {140, 20, 64, 0}};
+    for (size_t i = 0; i < PNB_COUNT(sizes); i++)
+        for (int bits = 1; bits < 4; bits++) {
+            const size_t *z = sizes[i];
+            halves_case c = {.n_q = z[0], .n_kv = z[1], .head_dim = z[2], .n_batch = N_BATCH};
+            c.n_heads = 1, c.pad = z[3];
+            c.causal = bits & 1, c.limited = bits & 2;
+            c.kv_len[0] = (int32_t)z[1], c.kv_len[1] = 0, c.kv_len[2] = 1 + (int32_t)z[1] / 3;
+            check_halves(c);
+        }
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rounded),  cmocka_unit_test(test_halves),
-        cmocka_unit_test(test_sizes),    cmocka_unit_test(test_masks),
-        cmocka_unit_test(test_blocks),   cmocka_unit_test(test_extreme_scores),
-        cmocka_unit_test(test_reference)};
+        cmocka_unit_test(test_rounded),        cmocka_unit_test(test_halves),
+        cmocka_unit_test(test_halves_masks),   cmocka_unit_test(test_sizes),
+        cmocka_unit_test(test_masks),          cmocka_unit_test(test_blocks),
+        cmocka_unit_test(test_extreme_scores), cmocka_unit_test(test_reference)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

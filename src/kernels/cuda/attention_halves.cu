@@ -13,8 +13,9 @@
  *
  *   of queries   the same by rows, dQ = scale dS K
  *
- * Rows behind the last are zeros in the tiles, so they add nothing in backward; only what single
- * queries do not see is left out by name. */
+ * Queries behind the last are zeros in the tiles, so they add nothing in backward. Keys behind the
+ * last have scores of 0, which may lie far above all others: they are left out by name, as is what
+ * single queries do not see. */
 #include "kernels/cuda/attention.h"
 #include "kernels/cuda/tensor_core.h"
 
@@ -580,7 +581,7 @@ __global__ void __launch_bounds__(THREADS, D <= 64 ? 3 : 1)
             load_kv<D, T, ASYNC>(a, x.k, x.v, p, at + TILE, a.n_kv, next.others[0], is_wide);
             load_facts(a, next, p, p.first, at + TILE);
         }
-        if (has_rows && (MASKED || at + TILE > n_seen)) /* keys that are not there: exp(-lse) */
+        if (has_rows && (MASKED || at + TILE > n_seen))
             by_width(n_seen - at, to_queries<D, true>{s, p, a.scale * LOG2_E, dq});
         else if (has_rows)
             to_queries<D, false>{s, p, a.scale * LOG2_E, dq}.template width<N_TILES>();
