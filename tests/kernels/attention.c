@@ -326,7 +326,10 @@ static void halves_body(run *r, fixture *x)
         values[i] = (char *)(halves[i] + c->shift);
     }
     a.rounds = a.halves = by_halves;
-    attend_both_ways(r, a, c, by_halves ? sizeof(uint16_t) : (size_t)(at(r, NULL, 1) - (char *)0),
+    attend_both_ways(r, a, c,
+                     by_halves      ? sizeof(uint16_t)
+                     : r->is_double ? sizeof(double)
+                                    : sizeof(float),
                      values);
     for (int i = 0; i < 4 && by_halves; i++) {
         float *to = P(r, x, which[i]);
