@@ -69,7 +69,7 @@ __device__ void go_down(const stretches &s, const F &f, size_t c, size_t end, do
 {
     size_t first = blockIdx.y * s.each + threadIdx.x / COLUMNS;
     for (size_t r = first; r < end; r += static_cast<size_t>(AHEAD) * WARPS) {
-        element e[AHEAD];
+        element e[AHEAD] = {};
         for (int k = 0; k < AHEAD; k++)
             if (r + static_cast<size_t>(k) * WARPS < end)
                 e[k] = f.read((r + static_cast<size_t>(k) * WARPS) * s.width + c);

@@ -79,6 +79,7 @@ int pnb__linear_bf16_parts(const pnb__tensor *t)
     return rounds_to_bf16(t->graph, weight_of(t)) ? weight_of(t)->bf16_parts : 0;
 }
 
+/* Factors of its product are rounded to bfloat16, whole or as the weight is at the moment. */
 static bool rounds(const pnb__tensor *t)
 {
     return pnb__linear_bf16_parts(t) == 1 || rounds_in_training(t);
@@ -160,6 +161,7 @@ static size_t dz_bytes(const pnb__tensor *t)
     return (bends || scales) && (t->in[RESIDUAL] != NULL || scales) ? bytes : 0;
 }
 
+/* Up to the next line of the caches. */
 static size_t to_line(size_t bytes)
 {
     return (bytes + 63) / 64 * 64;
@@ -172,6 +174,7 @@ static bool rounds_dz_once(const pnb__tensor *t)
     return rounds_in_training(t) && !t->is_half && t->graph->kernels.halves_of != NULL;
 }
 
+/* Then no product of backward has to round it. */
 static bool has_half_dz(const pnb__tensor *t)
 {
     return t->is_half || rounds_dz_once(t);
@@ -443,6 +446,8 @@ static void input_grad(const pnb__tensor *t, const void *dz)
     multiply_live(t, &m, rounded_work(t));
 }
 
+/* pre = x W^T + b:  db = sum_rows dz, from dz as it is: floats lose nothing by the rounding that
+ * the products ask for. */
 static void bias_grad(const pnb__tensor *t, const void *dz)
 {
     const pnb__kernels *k = &t->graph->kernels;

@@ -93,7 +93,7 @@ static void halves_body(run *r, fixture *x)
 static void halves_shapes(shape *s)
 {
     static const pnb__unary ops[] = {PNB__GELU, PNB__GELU_TANH, PNB__QUICK_GELU,
-                                     PNB__RELU, PNB__SOFTPLUS,  PNB__IDENTITY};
+                                     PNB__RELU, PNB__SOFTPLUS,  PNB__AFFINE};
     halves_shape c = {.op = ops[one_of(s, "op", PNB_COUNT(ops))]};
     c.rows = size_from(s, "rows", 0, 300, 3000);
     c.width = size_from(s, "width", 0, 90, 900);
