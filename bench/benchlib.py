@@ -251,10 +251,10 @@ def git(*args):
 def commit():
     """The commit of the sources; "-dirty" where what is measured was changed since. Who copied
     sources away from their repository tells theirs by BENCH_COMMIT."""
-    changed = git("status", "--porcelain", "--", "src", "include", "cli", "cmake", "bench/*.py",
-                  "bench/*.c", "bench/peers")
     if os.environ.get("BENCH_COMMIT"):
         return os.environ["BENCH_COMMIT"]
+    changed = git("status", "--porcelain", "--", "src", "include", "cli", "cmake", "bench/*.py",
+                  "bench/*.c", "bench/peers")
     return (git("rev-parse", "HEAD")[:12] or "unknown") + ("-dirty" if changed else "")
 
 

@@ -197,7 +197,7 @@ endfunction()
 
 if(TARGET pnb_room_base)
     # a square root that might set errno is no vector's
-    set_property(SOURCE ${PROJECT_SOURCE_DIR}/src/base/rng_normal.c APPEND PROPERTY COMPILE_OPTIONS
+    set_property(SOURCE ${PROJECT_SOURCE_DIR}/src/base/random/rng_normal.c APPEND PROPERTY COMPILE_OPTIONS
                  -fno-math-errno)
     set_property(SOURCE ${PROJECT_SOURCE_DIR}/src/base/ctx.c APPEND PROPERTY COMPILE_DEFINITIONS
                  PNB_VERSION="${PROJECT_VERSION}")

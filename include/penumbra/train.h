@@ -53,7 +53,8 @@ typedef enum pnb_text_mask {
  * AMP_BF16: products with the four matrices of each transformer block, forward and backward, round
  * both factors to bfloat16 and sum in floats; weights, optimiser, LayerNorm, softmax, residuals,
  * heads, log-variances and losses are floats. bfloat16 has the range of floats, so no loss is
- * scaled. Validation is in floats. */
+ * scaled. Validation is in floats. On a GPU what goes from one such product to the next is bfloat16
+ * itself, its gradient too, and attention multiplies in it (docs/numerics.md, "On a GPU"). */
 #define PNB_TRAIN_PRECISION_LIST(X)                                                                \
     X(FP32, "fp32", "all in floats")                                                               \
     X(AMP_BF16, "amp_bf16", "factors of the blocks' products in bfloat16")

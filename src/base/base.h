@@ -213,8 +213,9 @@ uint64_t pnb__rng_u64(pnb__rng *r);
 uint64_t pnb__rng_below(pnb__rng *r, uint64_t n); /* unbiased in [0, n); n >= 1 */
 double pnb__rng_uniform(pnb__rng *r);             /* [0, 1), 53 bits */
 double pnb__rng_normal(pnb__rng *r);              /* N(0, 1) */
-/* The next n normals, the bits of n calls of pnb__rng_normal in a third of the time. r->counter is
- * a multiple of 4, as it is where nothing but normals and pairs of uniforms was drawn. */
+/* The next n normals, the bits of n calls of pnb__rng_normal in four tenths of the time
+ * (bench/normals.c). r->counter is a multiple of 4, as it is where nothing but normals and pairs of
+ * uniforms was drawn. */
 void pnb__rng_normals(pnb__rng *r, size_t n, double *out);
 void pnb__rng_shuffle(pnb__rng *r, uint32_t *items, size_t n);
 uint64_t pnb__hash_bytes(const void *data, size_t n, uint64_t seed); /* not cryptographic */

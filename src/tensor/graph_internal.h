@@ -173,7 +173,8 @@ pnb_status pnb__graph_pack(pnb__graph *g, bool small, pnb_error *err);
 void pnb__graph_mark_halves(pnb__graph *g);          /* before buffers are planned */
 bool pnb__linear_makes_halves(const pnb__tensor *t); /* could end in them */
 bool pnb__linear_reads_halves(const pnb__tensor *t, int input);
-void pnb__linear_reserve_rounded(pnb__tensor *t); /* again, once it is known what is in halves */
+void pnb__linear_reserve(
+    pnb__tensor *t); /* of factors: again, once it is known what is in halves */
 size_t pnb__attention_head_dim(const pnb__tensor *t);
 
 /* Prototypes of every op. */

@@ -79,12 +79,7 @@ void pnb__graph_mark_halves(pnb__graph *g)
             if (t->in[j] != NULL && t->in[j]->kind == PNB__REAL)
                 t->in[j]->is_half = true;
     }
-    for (size_t i = 0; i < g->n_nodes; i++) { /* what is in halves is not rounded any more */
-        pnb__tensor *t = g->nodes[i];
-        if (t->op == NULL || !is_op(t, PNB__OP_LINEAR))
-            continue;
-        if (t->in[0]->is_half && !g->with_grad)
-            t->work_bytes = 0;
-        pnb__linear_reserve_rounded(t);
-    }
+    for (size_t i = 0; i < g->n_nodes; i++) /* what is in halves is not rounded any more */
+        if (g->nodes[i]->op != NULL && is_op(g->nodes[i], PNB__OP_LINEAR))
+            pnb__linear_reserve(g->nodes[i]);
 }

@@ -325,16 +325,76 @@ static void test_live_as_packed(void **state)
     free_product(&p);
 }
 
+enum { HALF_M = 5, HALF_N = 6, HALF_K = 9, HALF_PAD = 3 };
+
+/* A factor of `rows` rows, HALF_PAD numbers between them, as floats and as halves. */
+typedef struct factor {
+    float floats[HALF_K * (HALF_K + HALF_PAD)];
+    uint16_t halves[HALF_K * (HALF_K + HALF_PAD)];
+} factor;
+
+static void draw_factor(factor *f, uint64_t seed)
+{
+    pnb__rng rng;
+    pnb__rng_init(&rng, seed, 0);
+    for (size_t i = 0; i < PNB_COUNT(f->floats); i++) {
+        f->floats[i] = (float)pnb__rng_normal(&rng);
+        f->halves[i] = pnb__bf16_of(f->floats[i]);
+    }
+}
+
+/* Bit 0: a transposed, 1: b transposed, 2: a in halves, 3: b in halves. */
+static void multiply_given(const pnb__kernels *k, const pnb_ctx *ctx, const factor *a,
+                           const factor *b, int bits, float c[HALF_M * HALF_N])
+{
+    pnb__gemm_args g = pnb__gemm_rows(HALF_M, HALF_N, HALF_K, bits & 1, bits & 2);
+    g.lda += HALF_PAD, g.ldb += HALF_PAD;
+    g.a_halves = bits & 4, g.b_halves = bits & 8;
+    g.a = g.a_halves ? (const void *)a->halves : a->floats;
+    g.b = g.b_halves ? (const void *)b->halves : b->floats;
+    g.c = c;
+    size_t n_work = k->gemm_rounded_work(g.a_halves ? 0 : HALF_M, g.b_halves ? 0 : HALF_N, HALF_K);
+    g.work = work_alloc(n_work);
+    k->gemm_rounded(ctx, &g);
+    wait_for(k, ctx);
+    work_free(g.work, n_work);
+}
+
+/* The bits of the floats that they were rounded from, whatever lies between rows. */
+static void test_given_halves(void **state)
+{
+    (void)state;
+    factor *a = malloc(sizeof *a), *b = malloc(sizeof *b);
+    float *want = malloc(HALF_M * HALF_N * sizeof *want),
+          *got = malloc(HALF_M * HALF_N * sizeof *got);
+    assert_true(a != NULL && b != NULL && want != NULL && got != NULL);
+    draw_factor(a, 1);
+    draw_factor(b, 2);
+    for (int t = 0; t < N_TABLES; t++) {
+        pnb__kernels k;
+        pnb_ctx *ctx;
+        if (!table_at(t, &k, 1, &ctx))
+            continue;
+        for (int bits = 0; bits < 16 && k.halves_head_dim > 0; bits++) {
+            multiply_given(&k, ctx, a, b, bits & 3, want);
+            multiply_given(&k, ctx, a, b, bits, got);
+            assert_memory_equal(got, want, HALF_M * HALF_N * sizeof *want);
+        }
+        pnb_ctx_free(ctx);
+    }
+    free(a);
+    free(b);
+    free(want);
+    free(got);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_sizes),
-                                       cmocka_unit_test(test_slices),
-                                       cmocka_unit_test(test_rows_do_not_matter),
-                                       cmocka_unit_test(test_parts),
-                                       cmocka_unit_test(test_parts_keep_what_cancels),
-                                       cmocka_unit_test(test_bits_of_sums),
-                                       cmocka_unit_test(test_special_rows),
-                                       cmocka_unit_test(test_live_factors),
-                                       cmocka_unit_test(test_live_as_packed)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_given_halves), cmocka_unit_test(test_sizes),
+        cmocka_unit_test(test_slices),       cmocka_unit_test(test_rows_do_not_matter),
+        cmocka_unit_test(test_parts),        cmocka_unit_test(test_parts_keep_what_cancels),
+        cmocka_unit_test(test_bits_of_sums), cmocka_unit_test(test_special_rows),
+        cmocka_unit_test(test_live_factors), cmocka_unit_test(test_live_as_packed)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 /* Rows in bfloat16 of every table: the bits of the rounding, zeros behind a row, and how long what
- * was taken is: never told shorter, and not much longer. */
+ * was taken is: never told shorter, and not much longer. And slots of values in bfloat16: GELU of
+ * every one, and those that are no numbers. */
 #include "tests/kernels/harness.h"
 
 #include "kernels/bf16.h"
@@ -64,8 +65,89 @@ static void test_rows(void **state)
         }
 }
 
+enum { N_HALVES = 1 << 16 };
+
+/* GELU and its derivative: x Phi(x), Phi(x) + x phi(x). */
+static double gelu(double x, bool slope)
+{
+    double share = 0.5 * erfc(-x / sqrt(2));
+    return slope ? share + x * exp(-0.5 * x * x) / sqrt(2 * acos(-1)) : x * share;
+}
+
+static void check_gelu(const pnb__kernels *k, const pnb_ctx *ctx, bool slope)
+{
+    uint16_t *x = malloc(N_HALVES * sizeof *x), *y = malloc(N_HALVES * sizeof *y);
+    assert_true(x != NULL && y != NULL);
+    for (size_t i = 0; i < N_HALVES; i++) {
+        x[i] = (uint16_t)i;
+        y[i] = pnb__bf16_of(1);
+    }
+    if (slope)
+        k->halves_unary_bwd(ctx, PNB__GELU, N_HALVES, x, y, y);
+    else
+        k->halves_unary(ctx, PNB__GELU, N_HALVES, x, y);
+    wait_for(k, ctx);
+    for (size_t i = 0; i < N_HALVES; i++) {
+        double at = (double)pnb__bf16_widen(x[i]), got = (double)pnb__bf16_widen(y[i]);
+        double want = gelu(at, slope),
+               most = 0x1.01p-8 * fabs(want) + 4e-7 * fmin(fabs(at), 8) + 2e-7;
+        if (isfinite(at) ? !(fabs(got - want) <= most) : isnan(at) && !isnan(got))
+            fail_msg("%s of %.9g: got %.9g, want %.9g", slope ? "slope" : "GELU", at, got, want);
+    }
+    assert_true(slope || pnb__bf16_widen(y[0x7f80]) == INFINITY);
+    free(x);
+    free(y);
+}
+
+/* Of every number that there is. */
+static void test_gelu(void **state)
+{
+    (void)state;
+    for (int t = 0; t < N_TABLES; t++) {
+        pnb__kernels k;
+        pnb_ctx *ctx;
+        if (!table_at(t, &k, 1, &ctx))
+            continue;
+        for (int slope = 0; slope < 2 && k.halves_of != NULL; slope++)
+            check_gelu(&k, ctx, slope);
+        pnb_ctx_free(ctx);
+    }
+}
+
+/* NaN stays, what is too great becomes infinite, and a column with either says so; others do not.
+ */
+static void test_values_that_are_none(void **state)
+{
+    (void)state;
+    const float values[8] = {NAN, INFINITY, -INFINITY, 3.4e38f, 3e38f, -0.0f, 1e-42f, 1};
+    float *x = malloc(sizeof values), *sum = malloc(sizeof values);
+    uint16_t *half = malloc(8 * sizeof *half);
+    assert_true(x != NULL && sum != NULL && half != NULL);
+    memcpy(x, values, sizeof values);
+    for (int t = 0; t < N_TABLES; t++) {
+        pnb__kernels k;
+        pnb_ctx *ctx;
+        if (!table_at(t, &k, 1, &ctx))
+            continue;
+        if (k.halves_of != NULL) {
+            k.halves_of(ctx, 8, x, half);
+            k.halves_sum(ctx, 1, 8, half, sum, false);
+            wait_for(&k, ctx);
+            for (size_t i = 0; i < 8; i++)
+                assert_int_equal(half[i], pnb__bf16_of(values[i]));
+            assert_true(isnan(sum[0]) && sum[1] == INFINITY && sum[2] == -INFINITY);
+            assert_true(sum[3] == INFINITY && isfinite(sum[4]) && sum[5] == 0 && sum[7] == 1);
+        }
+        pnb_ctx_free(ctx);
+    }
+    free(x);
+    free(sum);
+    free(half);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_rows)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_rows), cmocka_unit_test(test_gelu),
+                                       cmocka_unit_test(test_values_that_are_none)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

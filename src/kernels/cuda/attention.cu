@@ -431,15 +431,6 @@ __global__ void backward_wide_keys(pnb__cuda_attention_args a)
         backward_strip_keys(a, begin);
 }
 
-__device__ float number_of(float x)
-{
-    return x;
-}
-__device__ float number_of(unsigned short half)
-{
-    return pnb__cuda_bf16_widen(half);
-}
-
 /* D_i = dO_i . O_i, a warp to a row */
 template <class T> struct row_products {
     pnb__cuda_attention_args a;
@@ -452,7 +443,8 @@ template <class T> struct row_products {
         const T *d_out = pnb__cuda_head(a, reinterpret_cast<const T *>(a.d_out), a.batch_out, b, h);
         for (size_t d = threadIdx.x % PNB__CUDA_WARP;
              b < a.n_batch && d < static_cast<size_t>(a.head_dim); d += PNB__CUDA_WARP)
-            sum += number_of(out[i * a.row_out + d]) * number_of(d_out[i * a.row_out + d]);
+            sum += pnb__cuda_number(out[i * a.row_out + d]) *
+                   pnb__cuda_number(d_out[i * a.row_out + d]);
         sum = pnb__cuda_warp(sum, pnb__cuda_add());
         if (b < a.n_batch && threadIdx.x % PNB__CUDA_WARP == 0)
             a.delta[r] = sum;

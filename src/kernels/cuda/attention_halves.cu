@@ -24,7 +24,6 @@ namespace
 
 enum { TILE = 64, THREADS = 128, WARPS = THREADS / 32, ROWS = 16, N_TILES = TILE / 8 };
 #define LOG2_E 1.4426950408889634f
-#define LN_2 0.6931471805599453f
 
 typedef unsigned short half_bits;
 

@@ -4,7 +4,7 @@
  * ones compute in float what the reference computes in double and rounds: the same bits for one
  * operation. Loops and places are strided.h's; the backward pass of a binary function sums over the
  * axes that were repeated. Copies that exchange two axes go through tiles in shared memory: both
- * sides are read and written along what is contiguous. Dropout draws its words as base/rng.c does.
+ * sides are read and written along what is contiguous. Dropout draws its words as base/random/rng.c does.
  */
 #include "kernels/cuda/numbers.h"
 #include "kernels/cuda/strided.h"

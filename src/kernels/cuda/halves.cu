@@ -14,15 +14,6 @@ typedef unsigned short half_bits;
 
 enum { WARPS = PNB__CUDA_THREADS / PNB__CUDA_WARP, MOST_PARTS = 32, LEAST_ROWS = 64 };
 
-__device__ float low_of(unsigned both)
-{
-    return __uint_as_float(both << 16);
-}
-__device__ float high_of(unsigned both)
-{
-    return __uint_as_float(both & 0xffff0000u);
-}
-
 bool is_aligned(const void *a, const void *b, const void *c, size_t bytes)
 {
     return (reinterpret_cast<uintptr_t>(a) | reinterpret_cast<uintptr_t>(b) |
@@ -88,7 +79,7 @@ template <class F> struct bent_by_eight {
     uint4 *to;
     __device__ unsigned both(unsigned x) const
     {
-        return pnb__cuda_pack(f(low_of(x)), f(high_of(x)));
+        return pnb__cuda_pack(f(pnb__cuda_low(x)), f(pnb__cuda_high(x)));
     }
     __device__ void operator()(size_t i) const
     {
@@ -127,7 +118,8 @@ template <class F> struct slope_by_eight {
     uint4 *dx;
     __device__ unsigned both(unsigned at, unsigned by) const
     {
-        return pnb__cuda_pack(low_of(by) * f.slope(low_of(at)), high_of(by) * f.slope(high_of(at)));
+        return pnb__cuda_pack(pnb__cuda_low(by) * f.slope(pnb__cuda_low(at)),
+                              pnb__cuda_high(by) * f.slope(pnb__cuda_high(at)));
     }
     __device__ void operator()(size_t i) const
     {
@@ -164,8 +156,8 @@ template <int EACH> __device__ void add_row(const columns &c, size_t r, size_t a
     const half_bits *x = c.x + r * c.width + at;
     if (EACH == 2) {
         unsigned both = *reinterpret_cast<const unsigned *>(x);
-        sum[0] += low_of(both);
-        sum[EACH - 1] += high_of(both);
+        sum[0] += pnb__cuda_low(both);
+        sum[EACH - 1] += pnb__cuda_high(both);
     } else {
         sum[0] += pnb__cuda_bf16_widen(*x);
     }

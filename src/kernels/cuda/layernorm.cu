@@ -9,7 +9,6 @@
  * (layernorm_bwd.cu). The P parts lie in `work`, dw's before db's, and are summed by rows. Rows too
  * long for that are read once more for dw and once more for db. */
 #include "kernels/cuda/layernorm.h"
-#include "kernels/cuda/numbers.h"
 #include "kernels/cuda/strided.h"
 #include "kernels/cuda/teams.h"
 
@@ -52,24 +51,7 @@ struct norm_rows {
 
 /* ---- backward in one pass ---- */
 
-/* The gradient of y, floats or halves. */
-struct gradient {
-    const void *dy;
-    bool are_halves;
-    __device__ float operator()(size_t i) const
-    {
-        return are_halves ? pnb__cuda_bf16_widen(static_cast<const unsigned short *>(dy)[i])
-                          : static_cast<const float *>(dy)[i];
-    }
-};
-
-struct norm_bwd {
-    size_t rows, width;
-    const float *x, *w, *mean, *rstd;
-    gradient dy;
-    float *dx, *parts; /* parts (2, gridDim.x, width) */
-    bool accumulate;
-};
+typedef pnb__cuda_norm_bwd norm_bwd;
 
 /* Sums of a and b over the block. The room changes sides from call to call, so one barrier is
  * enough: who writes to it again has passed the barrier of the call between. */
@@ -104,7 +86,7 @@ __device__ void norm_bwd_row(const norm_bwd &a, size_t r, const columns<EACH> &w
     for (int k = 0; k < EACH; k++) {
         size_t i = threadIdx.x + k * PNB__CUDA_THREADS;
         xh.of[k] = i < a.width ? x[i] : mean;
-        g.of[k] = i < a.width ? a.dy(r * a.width + i) : 0;
+        g.of[k] = i < a.width ? a.gradient(r * a.width + i) : 0;
     }
     for (int k = 0; k < EACH; k++) {
         xh.of[k] = (xh.of[k] - mean) * rstd;
@@ -195,14 +177,14 @@ struct norm_bwd_rows {
         const float mean = a.mean[r], rstd = a.rstd[r];
         float sum_g = 0, sum_gx = 0;
         for (size_t i = lane; i < a.width; i += TEAM) {
-            float g = a.dy(r * a.width + i) * (a.w != nullptr ? a.w[i] : 1);
+            float g = a.gradient(r * a.width + i) * (a.w != nullptr ? a.w[i] : 1);
             sum_g += g;
             sum_gx += g * ((x[i] - mean) * rstd);
         }
         sum_g = team_sum<TEAM>(sum_g) / static_cast<float>(a.width);
         sum_gx = team_sum<TEAM>(sum_gx) / static_cast<float>(a.width);
         for (size_t i = lane; i < a.width; i += TEAM) {
-            float g = a.dy(r * a.width + i) * (a.w != nullptr ? a.w[i] : 1),
+            float g = a.gradient(r * a.width + i) * (a.w != nullptr ? a.w[i] : 1),
                   xh = (x[i] - mean) * rstd;
             pnb__cuda_put(a.dx + r * a.width + i, rstd * (g - sum_g - xh * sum_gx), a.accumulate);
         }
@@ -211,12 +193,11 @@ struct norm_bwd_rows {
 
 template <class I> struct scale_term { /* of dw: places of an element and of its row */
     enum { A = 2 };
-    const float *x, *mean, *rstd;
-    gradient dy;
+    norm_bwd n;
     __device__ double operator()(const I at[A]) const
     {
-        float xh = (x[at[0]] - mean[at[1]]) * rstd[at[1]];
-        return static_cast<double>(dy(at[0]) * xh);
+        float xh = (n.x[at[0]] - n.mean[at[1]]) * n.rstd[at[1]];
+        return static_cast<double>(n.gradient(at[0]) * xh);
     }
 };
 
@@ -229,8 +210,7 @@ void long_rows(const pnb_ctx *ctx, const norm_bwd &n, const pnb__layernorm_args 
     if (a->dx != nullptr)
         by_rows(ctx, a->rows, a->width, norm_bwd_rows{n});
     if (a->dw != nullptr)
-        sum_axes<scale_term>(ctx, 2, dims, strides, {n.x, n.mean, n.rstd, n.dy},
-                             {n.x, n.mean, n.rstd, n.dy}, 1, static_cast<float *>(a->dw),
+        sum_axes<scale_term>(ctx, 2, dims, strides, {n}, {n}, 1, static_cast<float *>(a->dw),
                              a->accumulate_w);
     if (a->db != nullptr && a->halves)
         pnb__cuda_halves_sum(ctx, a->rows, a->width, a->dy, a->db, a->accumulate_w);
@@ -267,7 +247,8 @@ extern "C" void pnb__cuda_layernorm_bwd(const pnb_ctx *ctx, const pnb__layernorm
                         static_cast<const float *>(a->w),
                         static_cast<const float *>(a->mean),
                         static_cast<const float *>(a->rstd),
-                        {a->dy, a->halves},
+                        a->dy,
+                        a->halves,
                         static_cast<float *>(a->dx),
                         parts,
                         a->accumulate_x};
@@ -275,7 +256,7 @@ extern "C" void pnb__cuda_layernorm_bwd(const pnb_ctx *ctx, const pnb__layernorm
         long_rows(ctx, n, a);
         return;
     }
-    size_t P = pnb__cuda_layernorm_bwd_by_warps(ctx, a);
+    size_t P = pnb__cuda_layernorm_bwd_by_warps(ctx, n);
     if (P == 0) {
         P = n_parts(a->rows, a->width);
         if (P > 0)

@@ -5,20 +5,13 @@
  * waiting for another one: the two means of a row are its own sums. Its parts of dw and db stay in
  * registers; those of a block are added up once, in the order of its warps. */
 #include "kernels/cuda/layernorm.h"
-#include "kernels/cuda/numbers.h"
 
 namespace
 {
 
 enum { WARPS = PNB__CUDA_THREADS / PNB__CUDA_WARP, MOST_FOURS = 8, MOST_BLOCKS = 132 * 2 };
 
-struct args {
-    size_t rows, width;
-    const float *x, *w, *mean, *rstd;
-    const void *dy;
-    float *dx, *parts; /* parts (2, gridDim.x, width) */
-    bool accumulate;
-};
+typedef pnb__cuda_norm_bwd args;
 
 __device__ void read_four(const float *from, float to[4])
 {
@@ -28,8 +21,8 @@ __device__ void read_four(const float *from, float to[4])
 __device__ void read_four(const unsigned short *from, float to[4])
 {
     uint2 v = *reinterpret_cast<const uint2 *>(from);
-    to[0] = __uint_as_float(v.x << 16), to[1] = __uint_as_float(v.x & 0xffff0000u);
-    to[2] = __uint_as_float(v.y << 16), to[3] = __uint_as_float(v.y & 0xffff0000u);
+    to[0] = pnb__cuda_low(v.x), to[1] = pnb__cuda_high(v.x);
+    to[2] = pnb__cuda_low(v.y), to[3] = pnb__cuda_high(v.y);
 }
 
 /* This lane's numbers of a row: fours lane, lane + 32, ... */
@@ -143,25 +136,15 @@ template <class T> void launch(const pnb_ctx *ctx, size_t blocks, size_t n_fours
 
 } // namespace
 
-size_t pnb__cuda_layernorm_bwd_by_warps(const pnb_ctx *ctx, const pnb__layernorm_args *g)
+size_t pnb__cuda_layernorm_bwd_by_warps(const pnb_ctx *ctx, const pnb__cuda_norm_bwd &a)
 {
-    const args a = {g->rows,
-                    g->width,
-                    static_cast<const float *>(g->x),
-                    static_cast<const float *>(g->w),
-                    static_cast<const float *>(g->mean),
-                    static_cast<const float *>(g->rstd),
-                    g->dy,
-                    static_cast<float *>(g->dx),
-                    static_cast<float *>(g->work),
-                    g->accumulate_x};
     uintptr_t at = reinterpret_cast<uintptr_t>(a.x) | reinterpret_cast<uintptr_t>(a.w) |
                    reinterpret_cast<uintptr_t>(a.dx) | reinterpret_cast<uintptr_t>(a.dy);
     size_t n_fours = (a.width / 4 + PNB__CUDA_WARP - 1) / PNB__CUDA_WARP;
     size_t blocks = PNB_MIN((a.rows + WARPS - 1) / WARPS, static_cast<size_t>(MOST_BLOCKS));
     if (at % 16 != 0 || a.width % 4 != 0 || n_fours == 0 || n_fours > MOST_FOURS || a.rows == 0)
         return 0;
-    if (g->halves)
+    if (a.are_halves)
         launch<unsigned short>(ctx, blocks, n_fours, a);
     else
         launch<float>(ctx, blocks, n_fours, a);

@@ -185,6 +185,26 @@ __device__ static inline float pnb__cuda_bf16_widen(unsigned short half)
     return __uint_as_float(static_cast<unsigned>(half) << 16);
 }
 
+/* Of two halves that are read as one: the first, and the second. */
+__device__ static inline float pnb__cuda_low(unsigned both)
+{
+    return __uint_as_float(both << 16);
+}
+__device__ static inline float pnb__cuda_high(unsigned both)
+{
+    return __uint_as_float(both & 0xffff0000u);
+}
+
+/* What is stored as a float or as a half. */
+__device__ static inline float pnb__cuda_number(float x)
+{
+    return x;
+}
+__device__ static inline float pnb__cuda_number(unsigned short half)
+{
+    return pnb__cuda_bf16_widen(half);
+}
+
 /* IEEE 754's binary16, exactly. */
 __device__ static inline float pnb__cuda_f16_widen(unsigned short half)
 {

@@ -147,8 +147,7 @@ static bool check_stored(pnb__tensor *t)
                               weight_of(t)->name, is_i8 ? 8 : 16);
     if (is_i8)
         t->work_bytes = k->gemm_i8_work(pnb__rows(t), width);
-    else if (pnb__linear_bf16_parts(t) > 0)
-        t->work_bytes = k->gemm_bf16_work(pnb__rows(t), width, pnb__linear_bf16_parts(t));
+    pnb__linear_reserve(t);
     return true;
 }
 
@@ -192,12 +191,10 @@ static size_t rounded_offset(const pnb__tensor *t)
 }
 
 /* Of the three products: y = x W^T, dx = dz W, dW = dz^T x or x^T dz. */
-void pnb__linear_reserve_rounded(pnb__tensor *t)
+static void reserve_in_training(pnb__tensor *t)
 {
     const linear_attrs *a = t->attrs;
     const pnb__kernels *k = &t->graph->kernels;
-    if (!rounds_in_training(t))
-        return;
     size_t rows = pnb__rows(t), n = pnb__width(t), width = pnb__width(t->in[X]);
     size_t of_dz = has_half_dz(t) ? 0 : n, of_x = t->in[X]->is_half ? 0 : width;
     t->work_bytes = k->gemm_rounded_work(t->in[X]->is_half ? 0 : rows, n, width);
@@ -208,6 +205,19 @@ void pnb__linear_reserve_rounded(pnb__tensor *t)
                                          : k->gemm_rounded_work(of_dz, of_x, rows));
     if (t->graph->with_grad)
         t->work_bwd_bytes = rounded_offset(t) + most;
+}
+
+/* Where rounded factors lie: what is in halves needs no place. */
+void pnb__linear_reserve(pnb__tensor *t)
+{
+    int parts = pnb__linear_bf16_parts(t);
+    if (parts > 0)
+        t->work_bytes =
+            t->in[X]->is_half
+                ? 0
+                : t->graph->kernels.gemm_bf16_work(pnb__rows(t), pnb__width(t->in[X]), parts);
+    else if (rounds_in_training(t))
+        reserve_in_training(t);
 }
 
 /* A product of forward or backward with a weight that moves; `work` only where it rounds. */
@@ -257,7 +267,7 @@ bool pnb__op_linear_shape(pnb__tensor *t)
     t->work_bwd_bytes = t->graph->with_grad ? dz_bytes(t) : 0;
     if (t->graph->with_grad && (bends || scales))
         t->aux_bytes[0] = t->n * pnb__elem_bytes(t);
-    pnb__linear_reserve_rounded(t);
+    pnb__linear_reserve(t);
     if (!t->graph->with_grad)
         return true;
     t->recompute = bends && !scales && res == NULL; /* y is act(pre) and nothing else */

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "base/base.h"
-#include "base/rng.h"
+#include "base/random/rng.h"
 
 #define N_DRAWS 200000
 

@@ -4,7 +4,7 @@
  * pnb__rng counts 32-bit words, four to a block, so its three numbers are its whole state and the
  * block it holds is only a cache. A normal takes two uniforms (rng_normal.c), so that no
  * spare value has to be remembered. Not for cryptography. */
-#include "base/rng.h"
+#include "base/random/rng.h"
 
 #include "base/base.h"
 

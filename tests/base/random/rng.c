@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "base/rng.h"
+#include "base/random/rng.h"
 
 #define N_DRAWS 200000
 

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "base/rng.h"
+#include "base/random/rng.h"
 #include "base/wide.h"
 
 #define LANES 64 /* numbers made together: their words stay in the first cache */
