@@ -78,11 +78,24 @@ void pnb__warn(const pnb__app *app, const char *fmt, ...)
     log_line(app, "warning: ", "\033[33m", text);
 }
 
+/* A reason often begins with the file that `what` ends with: it is said once. */
+static const char *without_name(const char *what, const char *why)
+{
+    for (const char *name = what; name != NULL; name = strstr(name, ": ")) {
+        name += name == what ? 0 : 2;
+        size_t n = strlen(name);
+        if (n > 0 && strncmp(why, name, n) == 0 && strncmp(why + n, ": ", 2) == 0)
+            return why + n + 2;
+    }
+    return why;
+}
+
 void pnb__skipped(pnb__app *app, const char *what, const char *why)
 {
     app->n_skipped++;
     if (app->is_silent)
         return;
+    why = without_name(what, why);
     fprintf(app->log, "%sskipped: %s: %s\n", app->is_tty ? "\r\033[K" : "", what, why);
 }
 

@@ -369,15 +369,17 @@ static void print_table(const pnb__grid *t, FILE *out)
     if (t->n_cells == 0)
         return;
     size_t last_shown = 0;
+    bool has_headings = false;
     for (size_t c = 0; c < t->n_columns; c++) {
         width[c] = display_width(t->headings[c]);
+        has_headings = has_headings || width[c] > 0;
         last_shown = t->is_hidden[c] ? last_shown : c;
     }
     for (size_t i = 0; i < t->n_cells; i++) {
         size_t c = i % t->n_columns;
         width[c] = PNB_MAX(width[c], display_width(t->cells[i]));
     }
-    for (size_t i = 0; i < t->n_columns + t->n_cells; i++) {
+    for (size_t i = has_headings ? 0 : t->n_columns; i < t->n_columns + t->n_cells; i++) {
         size_t c = i % t->n_columns;
         bool last = c == last_shown;
         if (t->is_hidden[c])

@@ -34,6 +34,29 @@ static void test_lines(void **state)
                 "\r\033[Kskipped: a.png: it is 100% empty\n");
 }
 
+/* A reason that begins with the name of what was skipped says it once, and only a whole name. */
+static void test_skipped_names(void **state)
+{
+    static const char *const said[][2] = {{"set: d/a.png", "d/a.png: no picture"},
+                                          {"d/a.png", "d/a.png: no picture"},
+                                          {"d/a.png", "d/a.pn: no picture"},
+                                          {"a.png: b", "a.png: no picture"},
+                                          {"", ": no picture"}};
+    char *text = NULL;
+    size_t n = 0;
+    (void)state;
+    pnb__app app = {.log = open_memstream(&text, &n)};
+    for (size_t i = 0; i < PNB_COUNT(said); i++)
+        pnb__skipped(&app, said[i][0], said[i][1]);
+    fclose(app.log);
+    assert_string_equal(text, "skipped: set: d/a.png: no picture\n"
+                              "skipped: d/a.png: no picture\n"
+                              "skipped: d/a.png: d/a.pn: no picture\n"
+                              "skipped: a.png: b: a.png: no picture\n"
+                              "skipped: : : no picture\n");
+    free(text);
+}
+
 /* A text longer than its room is cut, not written over. */
 static void test_long_lines(void **state)
 {
@@ -107,8 +130,8 @@ static void test_common_options(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_lines), cmocka_unit_test(test_long_lines),
-        cmocka_unit_test(test_usage), cmocka_unit_test(test_interrupts),
-        cmocka_unit_test(test_common_options)};
+        cmocka_unit_test(test_lines),      cmocka_unit_test(test_skipped_names),
+        cmocka_unit_test(test_long_lines), cmocka_unit_test(test_usage),
+        cmocka_unit_test(test_interrupts), cmocka_unit_test(test_common_options)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -67,6 +67,20 @@ static void test_table_without_rows(void **state)
     pnb__result_free(r);
 }
 
+/* Columns without headings have no line of them. */
+static void test_table_without_headings(void **state)
+{
+    static const pnb__column columns[] = {{"level", ""}, {"part", ""}};
+    (void)state;
+    pnb__result *r = pnb__result_create();
+    pnb__result_table(r, "findings", "findings", columns, 2);
+    pnb__result_row(r, "%s %s", "ok", "model");
+    char *text = printed(r, false);
+    assert_string_equal(text, "findings\nok  model\n");
+    free(text);
+    pnb__result_free(r);
+}
+
 static void test_text(void **state)
 {
     (void)state;
@@ -117,6 +131,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_table_without_rows),
+        cmocka_unit_test(test_table_without_headings),
         cmocka_unit_test(test_text),
         cmocka_unit_test(test_json),
     };

@@ -286,11 +286,13 @@ pnb_status pnb__image_inputs_name(const pnb__image_inputs *p, size_t i, char *te
         status = pnb_dataset_get(s->set, i - s->first, &sample, NULL);
     if (status == PNB_NOMEM)
         return pnb__fail_nomem(err, size);
+    const char *file = sample.image_path; /* of a folder's picture the path says both */
     if (s->set == NULL)
         snprintf(text, size, "%s", s->path);
+    else if (status == PNB_OK && file != NULL && strncmp(file, s->path, strlen(s->path)) == 0)
+        snprintf(text, size, "%s", file);
     else if (status == PNB_OK)
-        snprintf(text, size, "%s: %s", s->path,
-                 sample.image_path != NULL ? sample.image_path : sample.key);
+        snprintf(text, size, "%s: %s", s->path, file != NULL ? file : sample.key);
     else
         snprintf(text, size, "%s: sample %zu", s->path, i - s->first);
     pnb_sample_reset(&sample);
