@@ -6,20 +6,21 @@
  * spare value has to be remembered. Not for cryptography. */
 #include "base/random/rng.h"
 
+#include <string.h>
+
 #include "base/base.h"
 
 void pnb__rng_block(uint64_t seed, uint64_t stream, uint64_t counter, uint32_t out[4])
 {
     uint32_t k0 = (uint32_t)seed, k1 = (uint32_t)(seed >> 32);
-    out[0] = (uint32_t)counter;
-    out[1] = (uint32_t)(counter >> 32);
-    out[2] = (uint32_t)stream;
-    out[3] = (uint32_t)(stream >> 32);
+    pnb__philox c = {(uint32_t)counter, (uint32_t)(counter >> 32), (uint32_t)stream,
+                     (uint32_t)(stream >> 32)};
     for (int round = 0; round < PNB__PHILOX_ROUNDS; round++) {
-        pnb__philox_round(out, k0, k1);
+        c = pnb__philox_round(c, k0, k1);
         k0 += PNB__PHILOX_WEYL_0;
         k1 += PNB__PHILOX_WEYL_1;
     }
+    memcpy(out, &c, sizeof c);
 }
 
 void pnb__rng_init(pnb__rng *r, uint64_t seed, uint64_t stream)

@@ -13,13 +13,16 @@
 #define PNB__PHILOX_WEYL_0 0x9E3779B9u /* what the key grows by: the golden ratio */
 #define PNB__PHILOX_WEYL_1 0xBB67AE85u /* and sqrt(3) - 1 */
 
-static inline void pnb__philox_round(uint32_t c[4], uint32_t k0, uint32_t k1)
+/* Four words by name and by value: of an array in a loop the compiler makes no vectors. */
+typedef struct pnb__philox {
+    uint32_t c0, c1, c2, c3;
+} pnb__philox;
+
+static inline pnb__philox pnb__philox_round(pnb__philox c, uint32_t k0, uint32_t k1)
 {
-    uint64_t p0 = (uint64_t)0xD2511F53u * c[0], p1 = (uint64_t)0xCD9E8D57u * c[2];
-    c[0] = (uint32_t)(p1 >> 32) ^ c[1] ^ k0;
-    c[1] = (uint32_t)p1;
-    c[2] = (uint32_t)(p0 >> 32) ^ c[3] ^ k1;
-    c[3] = (uint32_t)p0;
+    uint64_t p0 = (uint64_t)0xD2511F53u * c.c0, p1 = (uint64_t)0xCD9E8D57u * c.c2;
+    return (pnb__philox){(uint32_t)(p1 >> 32) ^ c.c1 ^ k0, (uint32_t)p1,
+                         (uint32_t)(p0 >> 32) ^ c.c3 ^ k1, (uint32_t)p0};
 }
 
 /* The normal that four words of a block give. */

@@ -126,12 +126,12 @@ PNB__WIDE static void fill(const pnb__rng *r, uint64_t first, double out[LANES])
     for (int round = 0; round < PNB__PHILOX_ROUNDS; round++) {
 #pragma omp simd
         for (size_t i = 0; i < LANES; i++) {
-            uint32_t words[4] = {c[0][i], c[1][i], c[2][i], c[3][i]};
-            pnb__philox_round(words, k0, k1);
-            c[0][i] = words[0];
-            c[1][i] = words[1];
-            c[2][i] = words[2];
-            c[3][i] = words[3];
+            const pnb__philox was = {c[0][i], c[1][i], c[2][i], c[3][i]};
+            const pnb__philox is = pnb__philox_round(was, k0, k1);
+            c[0][i] = is.c0;
+            c[1][i] = is.c1;
+            c[2][i] = is.c2;
+            c[3][i] = is.c3;
         }
         k0 += PNB__PHILOX_WEYL_0;
         k1 += PNB__PHILOX_WEYL_1;

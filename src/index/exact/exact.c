@@ -37,6 +37,7 @@ static void reset_side(pnb__exact_side *side)
     pnb__free(side->term);
     pnb__free(side->norm);
     pnb__free_aligned(side->samples);
+    pnb__free(side->outline);
     *side = (pnb__exact_side){0};
 }
 
@@ -95,14 +96,43 @@ typedef struct draw_job {
     uint64_t seed;
 } draw_job;
 
+/* Between two rows' outlines the squared distance is mean_ab |x_a - y_b|^2 but for what is the
+ * query's own: mean_ab |x_a - y_b|^2 = |mean x - mean y|^2 + mean_a |x_a - mean x|^2 + that of y.
+ * It chooses whom to look at first and bounds nothing, so floats do. */
+static void outline_row(const draw_job *job, size_t i)
+{
+    size_t dim = job->side->rows.dim, j = job->n_samples;
+    const double *samples = job->side->samples + i * j * dim;
+    float *mean = job->side->outline + i * (dim + 1);
+    double squares = 0.0, square = 0.0;
+    memset(mean, 0, dim * sizeof *mean);
+    for (size_t k = 0; k < j; k++) {
+        const double *x = samples + k * dim;
+#pragma omp simd reduction(+ : squares)
+        for (size_t d = 0; d < dim; d++) {
+            mean[d] += (float)x[d];
+            squares += x[d] * x[d];
+        }
+    }
+#pragma omp simd reduction(+ : square)
+    for (size_t d = 0; d < dim; d++) {
+        mean[d] /= (float)j;
+        square += (double)mean[d] * mean[d];
+    }
+    bool is_query = job->which == 0;
+    mean[dim] = is_query ? 0.0f : (float)sqrt(fmax(squares / (double)j - square, 0.0));
+}
+
 static void draw_rows(void *user, size_t begin, size_t end, int thread)
 {
     (void)thread;
     const draw_job *job = user;
     const pnb_rows *rows = &job->side->rows;
-    for (size_t i = begin; i < end; i++)
+    for (size_t i = begin; i < end; i++) {
         pnb__draw_fill_all(rows, i, job->n_samples, job->which, job->seed,
                            job->side->samples + i * job->n_samples * rows->dim);
+        outline_row(job, i);
+    }
 }
 
 /* A sample costs as much to draw as to compare with some others: they are kept if they may. */
@@ -111,12 +141,16 @@ static pnb_status keep_samples(pnb__exact_side *side, unsigned which, const pnb_
 {
     const pnb_rows *rows = &side->rows;
     size_t n, each = rows->dim * scan->opts.n_samples;
+    pnb_status status;
     if (scan->form->way != PNB__EXACT_SAMPLES || pnb__mul_overflows(rows->n, each, &n) ||
         n > SAMPLE_BYTES / sizeof(double))
         return PNB_OK;
     side->samples = pnb__alloc_large(n * sizeof *side->samples);
     if (side->samples == NULL)
         return pnb__fail_nomem(err, n * sizeof *side->samples);
+    status = PNB_ALLOC_ROWS(side->outline, rows->n, rows->dim + 1, err);
+    if (status != PNB_OK)
+        return status;
     draw_job job = {side, scan->opts.n_samples, which, scan->opts.seed};
     pnb__parallel_for(ctx, rows->n, 1, draw_rows, &job);
     return PNB_OK;

@@ -18,7 +18,9 @@ typedef struct pnb__exact_side {
     double most_kappa;                       /* 0 for points */
     double *samples; /* [n][J][D], drawn once where the measure takes samples and they are not too
                         much memory; else NULL */
-    size_t bad;      /* first row that is not finite, n if all are */
+    float *outline; /* [n][D+1] of samples that are kept: their mean, then 0 of queries and of items
+                       the root of their mean squared distance to it; else NULL */
+    size_t bad;     /* first row that is not finite, n if all are */
 } pnb__exact_side;
 
 typedef enum pnb__exact_way {

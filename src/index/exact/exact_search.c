@@ -134,19 +134,29 @@ static pnb_status take_candidate(void *user, const pnb__bounds *pair)
 
 /* ---- limits to begin with ---- */
 
-/* Items that are likely to be near: by their means alone, of which there is one a row and not one
- * for each sample. Their scores, exact, are limits from the first block on; without them lists
- * would fill with pairs of no worth. */
+/* Points to find likely items by: of samples that are kept their outline, whose distance is the
+ * mean over all pairs, and else the means of the rows. */
+static pnb_gaussians points_of(const pnb__exact_side *side, bool by_outline)
+{
+    const pnb_rows *rows = &side->rows;
+    if (by_outline)
+        return (pnb_gaussians){.n = rows->n, .dim = rows->dim + 1, .mean = side->outline};
+    return (pnb_gaussians){.n = rows->n, .dim = rows->dim, .mean = rows->mean};
+}
+
+/* Items that are likely to be near: by points, of which there is one a row and not one for each
+ * sample. Their scores, exact, are limits from the first block on; without them lists would fill
+ * with pairs of no worth. */
 static pnb_status find_likely(search_job *job, const pnb__among *among, pnb_error *err)
 {
-    const pnb_gaussians *q = among->queries, *x = &job->run.scan->gallery.rows;
-    const pnb_gaussians queries = {.n = q->n, .dim = q->dim, .mean = q->mean};
-    const pnb_gaussians gallery = {.n = x->n, .dim = x->dim, .mean = x->mean};
+    const pnb__exact_side *one = &job->run.queries, *two = &job->run.scan->gallery;
+    bool by_outline = one->outline != NULL && two->outline != NULL;
+    const pnb_gaussians queries = points_of(one, by_outline), gallery = points_of(two, by_outline);
     const pnb__among points = {.queries = &queries, .k = among->k, .only = among->only};
     pnb_search_opts opts = pnb_search_opts_default();
     pnb__exact scan = {0};
     pnb_status status;
-    if (!pnb__sample_bytes_take(&job->run) || x->n / FEWEST_A_HIT < among->k)
+    if (!pnb__sample_bytes_take(&job->run) || gallery.n / FEWEST_A_HIT < among->k)
         return PNB_OK;
     opts.measure = PNB_MEASURE_CSD;
     PNB_TRY(pnb__exact_init(&scan, job->ctx, &gallery, &opts, err));
