@@ -441,7 +441,7 @@ static pnb_status score_samples(const pnb__bound *pass, pnb__bound_work *work, p
     bool is_distance = !pnb_measure_is_similarity(pass->run->scan->measure);
     const pnb__sample_block block = {.queries = {v->query, v->query + v->n_queries},
                                      .items = {v->item, v->item + v->n_items},
-                                     .may_leave_out = work->may_leave_out};
+                                     .limit = work->limit};
     bool is_limit;
     pnb_status status = pnb__sample_score(&pass->samples, &work->samples, &block, &is_limit, err);
     if (status != PNB_OK)

@@ -34,7 +34,8 @@ typedef struct pnb__bound_work {
     float *value, *spread, *item_rows, *mul, *upper;
     pnb__sample_work samples;
     pnb__half_items half;
-    bool may_leave_out; /* of samples, the next block: pairs below the limits; see is_limit */
+    const float *limit; /* of samples, the next block's queries: pairs below are of no interest;
+                           NULL: all are */
     void *memory;
 } pnb__bound_work;
 pnb_status pnb__bound_work_init(pnb__bound_work *work, const pnb__exact_run *run, pnb_error *err);

@@ -9,6 +9,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/wide.h"
+
 #define ITEM_TILE 32     /* items unpacked at once in f64 */
 #define NORM_LEAST 1e-15 /* products of rows between these stay normal floats */
 #define NORM_MOST 1e15
@@ -99,7 +101,7 @@ typedef struct draw_job {
 /* Between two rows' outlines the squared distance is mean_ab |x_a - y_b|^2 but for what is the
  * query's own: mean_ab |x_a - y_b|^2 = |mean x - mean y|^2 + mean_a |x_a - mean x|^2 + that of y.
  * It chooses whom to look at first and bounds nothing, so floats do. */
-static void outline_row(const draw_job *job, size_t i)
+PNB__WIDE static void outline_row(const draw_job *job, size_t i)
 {
     size_t dim = job->side->rows.dim, j = job->n_samples;
     const double *samples = job->side->samples + i * j * dim;

@@ -191,16 +191,16 @@ static void set_limits(void *user, size_t begin, size_t end, int thread)
 
 /* ---- walking the gallery ---- */
 
-/* Before lists have been full once every pair is taken. */
-static bool has_limits(const part *p, size_t strip)
+/* Of a strip's queries; NULL: before lists have been full once every pair is taken. */
+static const float *limits_of(const part *p, size_t strip)
 {
     const pnb__bound *pass = &p->job->pass;
-    const float *limit = p->job->limit + p->chunk * p->job->most;
-    size_t begin = strip * pass->strip, end = PNB_MIN(begin + pass->strip, pass->n);
+    size_t begin = strip * pass->strip, n = PNB_MIN(pass->strip, pass->n - begin);
+    const float *limit = p->job->limit + p->chunk * p->job->most + begin;
     bool has = true;
-    for (size_t q = begin; q < end; q++)
+    for (size_t q = 0; q < n; q++)
         has = has && limit[q] > -INFINITY;
-    return has;
+    return has ? limit : NULL;
 }
 
 static pnb_status walk_block(part *p, size_t block, const size_t strips[2], pnb_error *err)
@@ -211,7 +211,7 @@ static pnb_status walk_block(part *p, size_t block, const size_t strips[2], pnb_
     const size_t items[2] = {block * step, PNB_MIN((block + 1) * step, n_items)};
     for (size_t s = strips[0]; s < strips[1] && status == PNB_OK; s++) {
         pnb__values values;
-        p->work.may_leave_out = has_limits(p, s);
+        p->work.limit = limits_of(p, s);
         status = pnb__bound_score(&job->pass, &p->work, s, items, &values, err);
         if (status != PNB_OK)
             break;

@@ -75,9 +75,9 @@ static pnb_status walk_part(range_job *job, part *p, size_t index)
             pnb__values values;
             if (job->self && block[1] <= pass->first + s * pass->strip + 1)
                 break; /* no item of the block lies behind a query of this strip or a later one */
+            p->work->limit = job->limit + s * pass->strip;
             PNB_TRY(pnb__bound_score(pass, p->work, s, block, &values, p->err));
-            PNB_TRY(pnb__values_above(&job->run, &values, job->limit + values.query - pass->first,
-                                      take_pair, p));
+            PNB_TRY(pnb__values_above(&job->run, &values, p->work->limit, take_pair, p));
         }
     }
 done:
@@ -91,7 +91,6 @@ static void walk_parts(void *user, size_t begin, size_t end, int thread)
     pnb_status status = pnb__bound_work_init(&work, &job->run, &job->error[thread]);
     if (status != PNB_OK)
         return;
-    work.may_leave_out = true;
     for (size_t i = begin; i < end && status == PNB_OK; i++) {
         part *p = &job->part[i];
         p->job = job;

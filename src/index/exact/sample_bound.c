@@ -16,6 +16,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/wide.h"
 #include "kernels/bf16.h"
 
 #define UNIT 5.9604644775390625e-08 /* 2^-24 */
@@ -81,7 +82,8 @@ typedef struct written {
     double square, off;
 } written;
 
-static written write_floats(const double *sample, const double *centre, size_t dim, float *out)
+PNB__WIDE static written write_floats(const double *sample, const double *centre, size_t dim,
+                                      float *out)
 {
     double square = 0.0, off = 0.0;
 #pragma omp simd reduction(+ : square, off)
@@ -137,6 +139,7 @@ typedef struct draw_room {
     float *row;
     uint16_t *halves;
     signed char *bytes;
+    pnb__byte_sums sums;
 } draw_room;
 
 #define LINE(bytes) (((bytes) + 63) / 64 * 64)
@@ -145,7 +148,7 @@ static size_t room_of(const pnb__sample_queries *q)
 {
     size_t dim = q->run->queries.rows.dim;
     return LINE(dim * sizeof(double)) + LINE(dim * sizeof(float)) +
-           LINE(q->width * sizeof(uint16_t)) + LINE(dim + 4);
+           LINE(q->width * sizeof(uint16_t)) + LINE(dim + 4) + 2 * LINE(dim * sizeof(float));
 }
 
 static draw_room room_at(const draw_job *job, int thread)
@@ -155,7 +158,11 @@ static draw_room room_at(const draw_job *job, int thread)
     draw_room r = {.drawn = (double *)(void *)at};
     r.row = (float *)(void *)(at += LINE(dim * sizeof(double)));
     r.halves = (uint16_t *)(void *)(at += LINE(dim * sizeof(float)));
-    r.bytes = (signed char *)(at + LINE(job->q->width * sizeof(uint16_t)));
+    r.bytes = (signed char *)(at += LINE(job->q->width * sizeof(uint16_t)));
+    r.sums = (pnb__byte_sums){.dim = dim, .row = (float *)(void *)(at += LINE(dim + 4))};
+    r.sums.lost = (float *)(void *)(at + LINE(dim * sizeof(float)));
+    memset(r.sums.row, 0, dim * sizeof(float));
+    memset(r.sums.lost, 0, dim * sizeof(float));
     return r;
 }
 
@@ -169,8 +176,8 @@ static void place_halves(pnb__sample_queries *q, size_t row, const uint16_t *hal
 }
 
 /* Sample k of query i of the pass. */
-static written write_query(pnb__sample_queries *q, const draw_room *room, const double *sample,
-                           size_t i, size_t k)
+static written write_query(pnb__sample_queries *q, draw_room *room, const double *sample, size_t i,
+                           size_t k)
 {
     size_t dim = q->run->queries.rows.dim, j = n_samples(q->run);
     size_t row = i / q->strip * q->strip * j + k * q->strip + i % q->strip;
@@ -182,7 +189,7 @@ static written write_query(pnb__sample_queries *q, const draw_room *room, const 
         place_halves(q, row, room->halves);
     }
     if (q->bytes.panels != NULL) {
-        pnb__byte_query_set(&q->bytes, q->run, row, &of, room->bytes);
+        pnb__byte_query_set(&q->bytes, q->run, row, &of, &room->sums, room->bytes);
         memcpy(q->lying + (i * j + k) * q->width, room->halves, q->width * sizeof *q->lying);
     }
     q->square[row] = (float)w.square;
@@ -197,8 +204,8 @@ static void draw_queries(void *user, size_t begin, size_t end, int thread)
     const pnb_rows *rows = &q->run->queries.rows;
     size_t j = n_samples(q->run);
     const double *kept = q->run->queries.samples;
-    const draw_room room = room_at(job, thread);
-    for (size_t i = begin; i < end; i++)
+    draw_room room = room_at(job, thread);
+    for (size_t i = begin; i < end; i++) {
         for (size_t k = 0; k < j; k++) {
             const double *sample = room.drawn;
             if (kept != NULL)
@@ -209,6 +216,9 @@ static void draw_queries(void *user, size_t begin, size_t end, int thread)
             if (!isfinite(w.square))
                 job->bad[thread] = PNB_MIN(job->bad[thread], q->first + i);
         }
+        if (q->bytes.panels != NULL)
+            pnb__byte_query_end(&q->bytes, q->run, i, &room.sums);
+    }
 }
 
 static pnb_status fail_sample(const pnb__exact_run *run, size_t query, size_t item, pnb_error *err)
@@ -457,6 +467,7 @@ static void score_bytes(const pnb__sample_queries *q, pnb__sample_work *work,
                                    .n_queries = b->queries[1] - b->queries[0],
                                    .first = first,
                                    .strip = q->strip,
+                                   .limit = b->limit,
                                    .value = work->value};
     pnb__byte_bounds(q->run, &q->bytes, &work->bytes, &bytes);
 }
@@ -469,7 +480,7 @@ pnb_status pnb__sample_score(const pnb__sample_queries *q, pnb__sample_work *wor
     pnb_status status = draw_items(q, work, b->items, b->queries[0], err);
     if (status != PNB_OK)
         return status;
-    *is_limit = b->may_leave_out && q->bytes.panels != NULL &&
+    *is_limit = b->limit != NULL && q->bytes.panels != NULL &&
                 pnb__bytes_gain(&work->bytes, n_items * n_queries);
     if (*is_limit) {
         score_bytes(q, work, b, first);

@@ -53,7 +53,8 @@ void pnb__sample_work_reset(pnb__sample_work *work);
 /* Items and queries begin .. end of one strip of the pass. */
 typedef struct pnb__sample_block {
     size_t queries[2], items[2];
-    bool may_leave_out; /* pairs that cannot reach a limit: of the others pnb__sample_pair knows */
+    const float *limit; /* [query] pairs below it are of no interest; of the others pnb__sample_pair
+                           knows. NULL: all are */
 } pnb__sample_block;
 
 /* Values of the measure and bounds on their error: work->value and spread, [item][query], `strip`

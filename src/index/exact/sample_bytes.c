@@ -51,6 +51,7 @@ pnb_status pnb__byte_queries_init(pnb__byte_queries *q, const pnb__exact_run *ru
     size_t bytes = n_rows * 4 * q->groups;
     PNB_TRY(PNB_ALLOC_ZERO(q->numbers, 4 * n_rows, err));
     PNB_TRY(PNB_ALLOC_ZERO(q->sum, n_rows, err));
+    PNB_TRY(PNB_ALLOC_ZERO(q->lengths, n_rows / run->scan->opts.n_samples, err));
     q->panels = pnb__alloc_aligned(bytes);
     if (q->panels == NULL)
         PNB_TRY(pnb__fail_nomem(err, bytes));
@@ -66,6 +67,7 @@ void pnb__byte_queries_reset(pnb__byte_queries *q)
     pnb__free_aligned(q->panels);
     pnb__free(q->numbers);
     pnb__free(q->sum);
+    pnb__free(q->lengths);
     *q = (pnb__byte_queries){0};
 }
 
@@ -93,9 +95,13 @@ pnb_status pnb__byte_work_init(pnb__byte_work *work, const pnb__exact_run *run, 
                                size_t strip, pnb_error *err)
 {
     size_t j = run->scan->opts.n_samples, rows = rows_of(n_items, j), groups = groups_of(run);
-    size_t bytes = rows * 4 * groups;
+    size_t bytes = rows * 4 * groups, dim = run->queries.rows.dim;
     pnb_status status = PNB_OK;
-    *work = (pnb__byte_work){.n_items = n_items, .pause = WINDOW};
+    *work = (pnb__byte_work){.n_items = n_items, .pause = WINDOW, .sums.dim = dim};
+    PNB_TRY(PNB_ALLOC_ZERO_ROWS(work->sums.row, 2, dim, err));
+    work->sums.lost = work->sums.row + dim;
+    PNB_TRY(PNB_ALLOC(work->lengths, n_items, err));
+    PNB_TRY(pnb__slope_pair_init(&work->pair, j * j, err));
     PNB_TRY(PNB_ALLOC(work->row, 4 * groups, err));
     PNB_TRY(PNB_ALLOC(work->numbers, 4 * n_items * j, err));
     PNB_TRY(PNB_ALLOC(work->sum, n_items * j, err));
@@ -116,6 +122,9 @@ void pnb__byte_work_reset(pnb__byte_work *work)
     pnb__free(work->numbers);
     pnb__free(work->sum);
     pnb__free(work->products);
+    pnb__free(work->lengths);
+    pnb__free(work->sums.row);
+    pnb__slope_pair_reset(&work->pair);
     pnb__free_aligned(work->tiles);
     *work = (pnb__byte_work){0};
 }
@@ -157,7 +166,8 @@ static void set_numbers(float *numbers, size_t n_rows, size_t row, const rounded
 }
 
 void pnb__byte_query_set(pnb__byte_queries *q, const pnb__exact_run *run, size_t row,
-                         const pnb__float_sample *sample, signed char *scratch)
+                         const pnb__float_sample *sample, pnb__byte_sums *sums,
+                         signed char *scratch)
 {
     const rounded r = round_row(run, sample, q->groups, scratch);
     size_t panel = row / PNB__I8_PANEL, in_panel = row % PNB__I8_PANEL;
@@ -166,6 +176,13 @@ void pnb__byte_query_set(pnb__byte_queries *q, const pnb__exact_run *run, size_t
         memcpy(to + g * PNB__I8_PANEL * 4, scratch + 4 * g, 4);
     q->sum[row] = 128 * r.sum;
     set_numbers(q->numbers, q->n_rows, row, &r, sample->square, sqrt(sample->square) + sample->off);
+    pnb__byte_sums_add(sums, sample, scratch, r.scale);
+}
+
+void pnb__byte_query_end(pnb__byte_queries *q, const pnb__exact_run *run, size_t query,
+                         pnb__byte_sums *sums)
+{
+    q->lengths[query] = pnb__byte_sums_end(sums, run->scan->opts.n_samples);
 }
 
 void pnb__byte_item_set(pnb__byte_work *work, const pnb__exact_run *run, size_t row,
@@ -181,6 +198,9 @@ void pnb__byte_item_set(pnb__byte_work *work, const pnb__exact_run *run, size_t 
             to[g * PNB__I8_TILE * 4 + d] = (unsigned char)(work->row[4 * g + d] + 128);
     work->sum[row] = r.sum;
     set_numbers(work->numbers, n_rows, row, &r, sample->square, sqrt(sample->square) + r.off);
+    pnb__byte_sums_add(&work->sums, sample, work->row, r.scale);
+    if (row % j == j - 1)
+        work->lengths[row / j] = pnb__byte_sums_end(&work->sums, j);
 }
 
 /* ---- blocks ---- */
@@ -195,13 +215,43 @@ static pnb__sample_side side_at(const float *numbers, size_t n_rows, const int32
                               .sum = sum + first};
 }
 
+/* Closer for the pair of item i, whose products are those of row `at`, and query j of the strip. */
+static float closer(const pnb__exact_run *run, const pnb__byte_queries *q, pnb__byte_work *work,
+                    const pnb__byte_block *b, const size_t pair[3], float value)
+{
+    const pnb_measure_opts *o = &run->scan->opts;
+    size_t n_j = o->n_samples, i = pair[0], at = pair[1], j = pair[2];
+    size_t n_rows = work->n_items * n_j, ld = b->strip * n_j;
+    const pnb__sample_side x = side_at(work->numbers, n_rows, work->sum, i * n_j);
+    const pnb__sample_side y = side_at(q->numbers, q->n_rows, q->sum, b->first);
+    pnb__slope_pair *p = &work->pair;
+    for (size_t two = 0; two < n_j; two++) {
+        size_t row = two * b->strip + j;
+        float scale = y.scale[row], square = y.square[row], off = y.off[row], l = y.length[row];
+        int32_t sum = y.sum[row];
+        const int32_t *products = work->products + at * ld + row;
+        size_t k = two * n_j;
+        for (size_t one = 0; one < n_j; one++, k++) {
+            p->products[k] = products[one * ld] - sum;
+            p->scale[k] = x.scale[one] * scale;
+            p->square[k] = x.square[one] + square;
+            p->off[k] = x.off[one] * l + x.length[one] * off;
+        }
+    }
+    const double match[2] = {o->match_factor * o->match_a, o->match_factor * o->match_b};
+    const pnb__byte_lengths lengths[2] = {work->lengths[i], q->lengths[b->first / n_j + j]};
+    return pnb__slope_bound(p, &run->kernels, &run->inner, match, lengths, value);
+}
+
 void pnb__byte_bounds(const pnb__exact_run *run, const pnb__byte_queries *q, pnb__byte_work *work,
                       const pnb__byte_block *b)
 {
     const pnb_measure_opts *o = &run->scan->opts;
     size_t j = o->n_samples, each = items_at_once(j), n_rows = work->n_items * j;
+    bool is_match = pnb__measure_traits_of(run->scan->measure)->reads == PNB__READS_MATCH;
     for (size_t i = 0; i < b->n_items; i += each) {
         size_t n = PNB_MIN(each, b->n_items - i);
+        float *value = b->value + i * b->strip;
         const pnb__i8_args product = {.m = n * j,
                                       .n_panels = b->strip * j / PNB__I8_PANEL,
                                       .groups = q->groups,
@@ -217,14 +267,20 @@ void pnb__byte_bounds(const pnb__exact_run *run, const pnb__byte_queries *q, pnb
             .ld_product = b->strip * j,
             .ld_sample = b->strip,
             .ld = b->strip,
-            .is_match = pnb__measure_traits_of(run->scan->measure)->reads == PNB__READS_MATCH,
+            .is_match = is_match,
             .a = o->match_factor * o->match_a,
             .b = o->match_factor * o->match_b,
             .products = work->products,
             .one = side_at(work->numbers, n_rows, work->sum, i * j),
             .two = side_at(q->numbers, q->n_rows, q->sum, b->first),
-            .value = b->value + i * b->strip};
+            .value = value};
         run->kernels.host.sample_nearest(&run->inner, &args);
+        for (size_t p = 0; is_match && p < n * b->n_queries; p++) {
+            size_t row = p / b->n_queries, column = p % b->n_queries;
+            float *at = value + row * b->strip + column;
+            if (*at >= b->limit[column])
+                *at = closer(run, q, work, b, (size_t[]){i + row, row * j, column}, *at);
+        }
     }
 }
 

@@ -77,8 +77,47 @@ static void samples_drawn_anew_are_the_same(void **state)
     free_gaussians(&x);
 }
 
+/* Between outlines lies the mean squared distance of all pairs of samples, less what is the query's
+ * own: the order of items is that of the mean. */
+static void outlines_are_mean_distances(void **state)
+{
+    (void)state;
+    enum { J = 3 };
+    gaussians q = random_gaussians(N_QUERIES, DIM, -3, 0, 1),
+              x = random_gaussians(N_ITEMS, DIM, -3, 0, 2);
+    pnb_search_opts o = pnb_search_opts_default();
+    pnb__exact scan;
+    pnb__exact_run run;
+    o.measure = PNB_MEASURE_MATCH_PROB;
+    o.measure_opts.n_samples = J;
+    assert_ok(pnb__exact_init(&scan, NULL, &x.view, &o, err));
+    assert_ok(pnb__exact_run_init(&run, &scan, NULL, &q.view, err));
+    for (size_t i = 0; i < N_QUERIES; i++) {
+        const double *a = run.queries.samples + i * J * DIM;
+        const float *from = run.queries.outline + i * (DIM + 1);
+        double own = 0.0;
+        for (size_t n = 0; n < J * DIM; n++)
+            own += pow(a[n] - (double)from[n % DIM], 2) / J;
+        for (size_t k = 0; k < N_ITEMS; k++) {
+            const double *b = scan.gallery.samples + k * J * DIM;
+            const float *to = scan.gallery.outline + k * (DIM + 1);
+            double mean = 0.0, between = 0.0;
+            for (size_t n = 0; n < J * J * DIM; n++)
+                mean += pow(a[n % (J * DIM)] - b[n / (J * DIM) * DIM + n % DIM], 2) / (J * J);
+            for (size_t d = 0; d <= DIM; d++)
+                between += pow((double)from[d] - (double)to[d], 2);
+            assert_near(between + own, mean, 1e-5, 1e-5);
+        }
+    }
+    pnb__exact_run_reset(&run);
+    pnb__exact_reset(&scan);
+    free_gaussians(&q);
+    free_gaussians(&x);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(samples_drawn_anew_are_the_same)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(samples_drawn_anew_are_the_same),
+                                       cmocka_unit_test(outlines_are_mean_distances)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
