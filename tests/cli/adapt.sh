@@ -345,6 +345,58 @@ want 0 adapt train $grove --epochs 2 --out resumed -q --seed 3 --logs runs --nam
 check "so does one that is resumed at its end" cmp whole/model.safetensors resumed/model.safetensors
 want 1 adapt train $grove --per-output --fit collapsed --out x
 says "no fit but steps"
+
+# factors were once written in blocks of 64 columns
+for kind in "" --shared-covariance --per-output; do
+    want 0 adapt train $grove --inducing 40 --epochs 1 $kind --out "now$kind" -q
+    rm -rf "before$kind" && cp -r "now$kind" "before$kind"
+    check "factors$kind in the blocks of before" python3 - "before$kind" <<'PY'
+import hashlib, json, struct, sys
+folder, arrays = sys.argv[1], {}
+data = open(folder + "/model.safetensors", "rb").read()
+n = struct.unpack("<Q", data[:8])[0]
+head, body, out = json.loads(data[8:8 + n]), data[8 + n:], b""
+M, WIDTH = 40, 32
+def widen(x, size):
+    """Lists of F lower triangles of 40: 40 columns beside each other for 32 and the 8 behind them."""
+    each = M * WIDTH + (M - WIDTH) ** 2
+    lists = 1 if size == 8 or per_output == 0 else per_output
+    F = len(x) // size // each // lists
+    assert F * lists * each * size == len(x)
+    made = b""
+    for l in range(lists):
+        at = lambda i, k: x[(l * F * each + i) * size:(l * F * each + i + k) * size]
+        for r in range(M):
+            for f in range(F):
+                tail = M * F * WIDTH + ((r - WIDTH) * F + f) * (M - WIDTH)
+                made += at((r * F + f) * WIDTH, WIDTH)
+                made += at(tail, M - WIDTH) if r >= WIDTH else bytes((M - WIDTH) * size)
+    return made
+for name in sorted((k for k in head if k != "__metadata__"), key=lambda k: head[k]["data_offsets"]):
+    t = head[name]
+    part = body[t["data_offsets"][0]:t["data_offsets"][1]]
+    mixing = head.get(name.split(".")[0] + ".mixing")
+    per_output = mixing["shape"][0] if mixing else 0
+    if name.endswith(".factors"):
+        size = 8 if t["dtype"] == "F64" else 4
+        part = widen(part, size)
+        t["shape"] = [len(part) // size]
+    t["data_offsets"] = [len(out), len(out) + len(part)]
+    out += part
+    sizes = "".join("%d," % d for d in t["shape"])
+    arrays[name] = b"%s\0%s\0%s\0" % (name.encode(), t["dtype"].encode(), sizes.encode()) + part
+text = json.dumps(head).encode()
+text += b" " * (-len(text) % 8)
+open(folder + "/model.safetensors", "wb").write(struct.pack("<Q", len(text)) + text + out)
+config = json.load(open(folder + "/config.json"))
+config["arrays_sha256"] = hashlib.sha256(b"".join(arrays[k] for k in sorted(arrays))).hexdigest()
+json.dump(config, open(folder + "/config.json", "w"))
+PY
+    for when in now before; do
+        want 0 adapt apply --adapter "$when$kind" --texts t.safetensors -o "t.$when.safetensors" -q
+    done
+    check "are read$kind" cmp <(tail -c 4096 t.now.safetensors) <(tail -c 4096 t.before.safetensors)
+done
 for method in grove shared collapsed mixed; do
     want 0 adapt apply --adapter $method --images i.safetensors -o i.$method.safetensors -q
     want 0 adapt apply --adapter $method --texts t.safetensors -o t.$method.safetensors -q

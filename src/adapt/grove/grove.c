@@ -326,8 +326,15 @@ static pnb_status get_factors(pnb__grove *g, int side, const pnb_safetensors *fi
 {
     const pnb_array_view *a = pnb_safetensors_find(file, names[side][FACTORS]);
     void *out = g->part[side].factors;
-    size_t n = a->n_bytes / pnb_dtype_size(a->dtype);
-    memcpy(out, a->data, a->n_bytes);
+    size_t each = pnb_dtype_size(a->dtype), bytes = pnb__grove_factor_bytes(g, side);
+    size_t n = bytes / each, lists = pnb__grove_n_kernels(g, side);
+    size_t n_factors = pnb__grove_n_factors(g, side);
+    for (size_t l = 0; a->n_bytes != bytes && l < lists; l++)
+        pnb__factors_from_before(g->m, n_factors, each,
+                                 (const char *)a->data + l * (a->n_bytes / lists),
+                                 (char *)out + l * (bytes / lists));
+    if (a->n_bytes == bytes)
+        memcpy(out, a->data, bytes);
     for (size_t i = 0; i < n; i++)
         if (!isfinite(g->is_shared ? ((double *)out)[i] : (double)((float *)out)[i]))
             return pnb__fail(err, PNB_NUMERIC, "%s: number %zu of %s is not finite", where, i,
@@ -357,7 +364,9 @@ static pnb_status find_arrays(pnb__grove *g, int side, const pnb_safetensors *fi
     if (g->is_shared && g->is_mixed)
         PNB_TRY(pnb__fail(err, PNB_FORMAT, "%s: %s has processes of their own and one covariance",
                           where, names[side][MIXING]));
-    if (a->n_bytes != pnb__grove_factor_bytes(g, side))
+    size_t before = pnb__grove_n_kernels(g, side) * pnb_dtype_size(a->dtype) *
+                    pnb__factors_size_before(m, pnb__grove_n_factors(g, side));
+    if (a->n_bytes != pnb__grove_factor_bytes(g, side) && a->n_bytes != before)
         return pnb__fail(err, PNB_SHAPE, "%s: %s has %lld numbers, wanted %zu", where,
                          names[side][FACTORS], (long long)a->shape[0],
                          pnb__grove_factor_bytes(g, side) / pnb_dtype_size(a->dtype));

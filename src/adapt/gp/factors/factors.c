@@ -43,25 +43,59 @@ static size_t n_blocks(size_t m)
     return (m + WIDTH - 1) / WIDTH;
 }
 
+static block block_of(size_t m, size_t n_factors, size_t width, size_t j)
+{
+    block b = {.first = j * width, .rows = m - j * width};
+    b.width = PNB_MIN(width, b.rows);
+    for (size_t i = 0; i < j; i++)
+        b.at += (m - i * width) * n_factors * width;
+    return b;
+}
+
 static block block_at(size_t m, size_t n_factors, size_t j)
 {
-    block b = {.first = j * WIDTH, .rows = m - j * WIDTH};
-    b.width = PNB_MIN(WIDTH, b.rows);
-    for (size_t i = 0; i < j; i++)
-        b.at += (m - i * WIDTH) * n_factors * WIDTH;
-    return b;
+    return block_of(m, n_factors, WIDTH, j);
+}
+
+static size_t size_of(size_t m, size_t n_factors, size_t width)
+{
+    block last = block_of(m, n_factors, width, (m + width - 1) / width - 1);
+    return last.at + last.rows * n_factors * last.width;
+}
+
+static size_t place_of(size_t m, size_t n_factors, size_t width, const size_t at[3])
+{
+    block b = block_of(m, n_factors, width, at[2] / width);
+    return b.at + ((at[1] - b.first) * n_factors + at[0]) * b.width + at[2] - b.first;
 }
 
 size_t pnb__factors_size(size_t m, size_t n_factors)
 {
-    block last = block_at(m, n_factors, n_blocks(m) - 1);
-    return last.at + last.rows * n_factors * last.width;
+    return size_of(m, n_factors, WIDTH);
 }
 
 size_t pnb__factors_at(size_t m, size_t n_factors, size_t factor, size_t row, size_t column)
 {
-    block b = block_at(m, n_factors, column / WIDTH);
-    return b.at + ((row - b.first) * n_factors + factor) * b.width + column - b.first;
+    return place_of(m, n_factors, WIDTH, (size_t[]){factor, row, column});
+}
+
+size_t pnb__factors_size_before(size_t m, size_t n_factors)
+{
+    return size_of(m, n_factors, PNB__FACTOR_WIDTH_BEFORE);
+}
+
+void pnb__factors_from_before(size_t m, size_t n_factors, size_t size, const void *from, void *to)
+{
+    memset(to, 0, pnb__factors_size(m, n_factors) * size);
+    for (size_t r = 0; r < m; r++)
+        for (size_t f = 0; f < n_factors; f++)
+            for (size_t c = 0; c <= r; c++) {
+                const size_t at[3] = {f, r, c};
+                memcpy((char *)to + place_of(m, n_factors, WIDTH, at) * size,
+                       (const char *)from +
+                           place_of(m, n_factors, PNB__FACTOR_WIDTH_BEFORE, at) * size,
+                       size);
+            }
 }
 
 static size_t real_bytes(const pnb__factors *f)

@@ -4,7 +4,7 @@
  * points is a few large products. A factor is lower triangular: it is kept as columns of WIDTH,
  * and block j as what stands in and below the rows of its own diagonal,
  *   block j: (M - j WIDTH, F, w_j), row-major, F factors beside each other
- * so that a third of a square of zeros is neither kept nor multiplied. Zeros above the diagonal
+ * so that most of the zeros of a square are neither kept nor multiplied. Zeros above the diagonal
  * inside of a block are kept, and stay zeros: their slopes are 0.
  * Shape letters: F factors (outputs, or 1 that all share), M inducing points, N points. */
 #ifndef PNB_ADAPT_GP_FACTORS_FACTORS_H
@@ -12,11 +12,18 @@
 
 #include "kernels/kernels.h"
 
-enum { PNB__FACTOR_WIDTH = 64 };
+/* Narrow blocks multiply fewer zeros, wide ones lose less at their ends; files of before were 64
+ * wide. */
+enum { PNB__FACTOR_WIDTH = 32, PNB__FACTOR_WIDTH_BEFORE = 64 };
 
 /* Numbers in F factors, and the place of C_f[row][column] among them; column <= row. */
 size_t pnb__factors_size(size_t m, size_t n_factors);
 size_t pnb__factors_at(size_t m, size_t n_factors, size_t factor, size_t row, size_t column);
+
+/* The same in blocks of PNB__FACTOR_WIDTH_BEFORE, and the numbers of one such list in the order of
+ * today: `size` bytes each. */
+size_t pnb__factors_size_before(size_t m, size_t n_factors);
+void pnb__factors_from_before(size_t m, size_t n_factors, size_t size, const void *from, void *to);
 
 /* Room for products. The factors are the caller's, in `real`: floats are enough for thousands of
  * factors, as each row of a product is a sum of at most M. For one batch at a time. */

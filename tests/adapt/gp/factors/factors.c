@@ -52,7 +52,7 @@ static double loss(void *user)
     return sum;
 }
 
-static const size_t sizes[] = {1, 5, 64, 65, MOST_M};
+static const size_t sizes[] = {1, 5, 32, 33, 64, 65, MOST_M};
 
 static void products_are_those_of_loops(void **state)
 {
@@ -113,10 +113,47 @@ static void slopes_are_those_of_the_sum(void **state)
                 check_slopes("factor", loss, &s, s.data + at, 1, s.grad + at, 3e-6);
             }
     check_slopes("b", loss, &s, s.b, s.m * N, s.db, 3e-6);
-    for (size_t r = 0; r < 64; r++)
-        for (size_t i = r + 1; i < 64; i++)
-            assert_true(s.grad[(r * F + 1) * 64 + i] == 0 && s.data[(r * F + 1) * 64 + i] == 0);
+    enum { W = PNB__FACTOR_WIDTH };
+    for (size_t r = 0; r < W; r++)
+        for (size_t i = r + 1; i < W; i++)
+            assert_true(s.grad[(r * F + 1) * W + i] == 0 && s.data[(r * F + 1) * W + i] == 0);
     tear_down(&s);
+}
+
+/* Lists of before, whose first block has 64 columns and whose second begins at row 64. */
+static void blocks_of_before_are_read(void **state)
+{
+    (void)state;
+    static const size_t points[] = {20, 32, 33, 64, 100};
+    for (size_t k = 0; k < PNB_COUNT(points); k++) {
+        size_t m = points[k], wide = PNB_MIN(m, (size_t)64), rest = m - wide;
+        size_t n = F * (m * wide + rest * rest);
+        double *from = malloc(n * sizeof *from), *to = malloc(n * sizeof *to);
+        assert_int_equal(pnb__factors_size_before(m, F), n);
+        for (size_t i = 0; i < n; i++)
+            from[i] = 7e9; /* above the diagonal nothing is looked at */
+        for (size_t f = 0; f < F; f++)
+            for (size_t r = 0; r < m; r++)
+                for (size_t c = 0; c <= r; c++) {
+                    size_t second = F * m * wide + ((r - wide) * F + f) * rest + c - wide;
+                    from[c < wide ? (r * F + f) * wide + c : second] =
+                        (double)(f * 1000000 + r * 1000 + c);
+                }
+        pnb__factors_from_before(m, F, sizeof *from, from, to);
+        double sum = 0;
+        for (size_t i = 0; i < pnb__factors_size(m, F); i++)
+            sum += to[i];
+        for (size_t f = 0; f < F; f++)
+            for (size_t r = 0; r < m; r++)
+                for (size_t c = 0; c <= r; c++) {
+                    double want = (double)(f * 1000000 + r * 1000 + c);
+                    assert_true(to[pnb__factors_at(m, F, f, r, c)] == want);
+                    sum -= want;
+                }
+        assert_true(sum == 0); /* and zeros above it */
+        free(from);
+        free(to);
+    }
 }
 
 static void floats_are_near_doubles(void **state)
@@ -150,6 +187,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(products_are_those_of_loops),
                                        cmocka_unit_test(slopes_are_those_of_the_sum),
+                                       cmocka_unit_test(blocks_of_before_are_read),
                                        cmocka_unit_test(floats_are_near_doubles)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
