@@ -349,7 +349,11 @@ pnb_status pnb_embeddings_load_npy(pnb_embeddings **out, const char *path, pnb_e
     for (size_t i = 0; with != NULL && strcmp(with->ending, "_var") == 0 && i < e->n * e->dim; i++)
         e->log_var[i] = logf(e->log_var[i]);
     PNB_TRY(load_names(e, &origin, path, err));
-    PNB_TRY(pnb_embeddings_check_values(e, err));
+    status = pnb_embeddings_check_values(e, err);
+    if (status != PNB_OK) {
+        pnb__error_prefix(err, "%s", path);
+        goto done;
+    }
     *out = e;
     e = NULL;
 done:

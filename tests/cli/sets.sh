@@ -96,4 +96,9 @@ want 0 embed -m other --texts shapes/test/captions.jsonl -o o.safetensors -q
 want 1 eval retrieval --images i.safetensors --texts o.safetensors
 says "weights"
 
+# a number that is none is told with its file
+{ head -c -4 ni.npy && printf '\x00\x00\xc0\x7f'; } >bad.npy
+want 1 eval retrieval --images bad.npy --texts nt.npy
+says "error: bad.npy: mean of row"
+
 finish
