@@ -84,7 +84,8 @@ static pnb_status run_knn(pnb__served *s, const pnb__http_request *q, const json
     PNB_TRY(pnb__gallery_find(&g, s, pnb__field_text(body, "indice_name", NULL),
                               pnb__field_text(body, "modality", "image"), err));
     PNB_TRY(find_query(s, q, body, &query, err));
-    k = PNB_MIN(k, g->calls->count(g->self));
+    size_t n_rows = g->calls->count(g->self); /* asked once: rows may come meanwhile */
+    k = PNB_MIN(k, n_rows);
     PNB_TRY(PNB_ALLOC(found, k + 1, err));
     PNB_TRY(pnb__server_search(s, g, &query, &(pnb__gallery_ask){.k = k}, found, &n, &way, err));
     put_found(g, found, n, n_shown, &r->body);

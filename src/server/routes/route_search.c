@@ -262,7 +262,8 @@ static pnb_status answer(pnb__served *s, const pnb__gallery *g, const pnb__query
                          const json_t *body, pnb__buf *b, pnb_error *err)
 {
     double u;
-    size_t k = PNB_MIN(pnb__field_size(body, "k", 10), g->calls->count(g->self)), n = 0;
+    size_t wanted = pnb__field_size(body, "k", 10), n_rows = g->calls->count(g->self);
+    size_t k = PNB_MIN(wanted, n_rows), n = 0; /* asked once: rows may come meanwhile */
     const char *by = NULL;
     pnb__gallery_way way;
     pnb__found *found = NULL;

@@ -125,7 +125,8 @@ pnb_status pnb__server_search(pnb__served *s, const pnb__gallery *g, const pnb__
     double begin = pnb__now_s();
     pnb__gallery_ask more = *ask;
     size_t n_kept = 0;
-    more.k = PNB_MIN(ask->k + query->is_row, g->calls->count(g->self));
+    size_t wanted = ask->k + query->is_row, n_rows = g->calls->count(g->self);
+    more.k = PNB_MIN(wanted, n_rows); /* asked once: rows may come meanwhile */
     *way = (pnb__gallery_way){.measure = ""};
     pnb_status status = g->calls->search(g->self, query->set, &more, found, n, way, err);
     pnb__metrics_stage(&s->server->metrics, PNB__STAGE_SEARCH, pnb__now_s() - begin);
