@@ -9,6 +9,7 @@
 
 #include "index/ann/ann.h"
 #include "index/compressed/compressed.h"
+#include "index/device_index.h"
 #include "index/exact/exact_search.h"
 #include "index/shortlist.h"
 
@@ -67,7 +68,11 @@ static pnb_status choose(const pnb_ctx *ctx, pnb_index_kind kind, const pnb__ind
 {
     if ((unsigned)kind >= PNB_N_INDEX_KINDS)
         return pnb__fail(err, PNB_ARG, "there is no index of number %d", (int)kind);
-    *out = ctx != NULL && ctx->index != NULL ? ctx->index : kinds[kind];
+    *out = kinds[kind];
+    if (ctx != NULL && ctx->index != NULL)
+        *out = ctx->index;
+    else if (ctx != NULL && ctx->column != NULL && kind == PNB_INDEX_EXACT)
+        *out = &pnb__index_device;
     return PNB_OK;
 }
 
@@ -181,12 +186,25 @@ pnb_status pnb_index_search(const pnb_index *index, const pnb_ctx *ctx,
     return pnb__index_search(index, ctx, &(pnb__among){queries, k, NULL}, hits, err);
 }
 
+/* Few queries are answered before a copy of the gallery is on a device. */
+enum { LEAST_FOR_DEVICE = 16 };
+
+static pnb_ctx without_device(const pnb_ctx *ctx)
+{
+    pnb_ctx host = ctx != NULL ? *ctx : (pnb_ctx){0};
+    host.column = NULL;
+    return host;
+}
+
 pnb_status pnb_search(const pnb_ctx *ctx, const pnb_gaussians *queries,
                       const pnb_gaussians *gallery, const pnb_search_opts *opts, pnb_hits *hits,
                       pnb_error *err)
 {
     pnb_index *index = NULL;
     *hits = (pnb_hits){0};
+    const pnb_ctx host = without_device(ctx);
+    if (ctx != NULL && queries->n < LEAST_FOR_DEVICE)
+        ctx = &host;
     if (opts != NULL && opts->shortlist > 0 && opts->shortlist < gallery->n)
         return pnb__shortlist_search(ctx, queries, gallery, opts, hits, err);
     pnb_status status = pnb_index_create(&index, ctx, gallery, opts, err);

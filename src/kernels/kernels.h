@@ -290,6 +290,22 @@ static inline const uint16_t *pnb__bf16_columns(const pnb__bf16_args *g, size_t 
     return g->b + panel * step + (g->terms != NULL ? g->terms[t].b : 0);
 }
 
+/* Lists of the columns that score highest, one to a row: `kept` numbers, from the highest score down,
+ * of equal ones the lower number first, PNB__BEST_NONE with -infinity behind the last. Columns are
+ * numbered from `first`. NaN and -infinity are never kept. */
+#define PNB__BEST_MOST 1024 /* that are kept */
+#define PNB__BEST_NONE UINT32_MAX
+typedef struct pnb__best_args {
+    size_t m, n, ld;           /* scores (m, n), rows ld apart */
+    const void *scores;        /* reals */
+    const unsigned char *only; /* (n) 0: never kept; NULL: all may be */
+    uint32_t first;
+    size_t kept;     /* 1 .. PNB__BEST_MOST */
+    bool goes_on;    /* the lists hold what was found before, under other numbers; else nothing */
+    void *best;      /* (m, kept) reals */
+    uint32_t *which; /* (m, kept) */
+} pnb__best_args;
+
 /* Rows rounded to bfloat16, to nearest: row i of x at to + i ld_to, zeros from `width` up to ld_to.
  * off[i] is no less than the length of what rounding took from it, numbers below the normal range
  * as 0, and for normal floats no more than 1.01 of it and sqrt(width) 2^-74. */

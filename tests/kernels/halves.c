@@ -133,8 +133,9 @@ static void test_values_that_are_none(void **state)
             k.halves_of(ctx, 8, x, half);
             k.halves_sum(ctx, 1, 8, half, sum, false);
             wait_for(&k, ctx);
-            for (size_t i = 0; i < 8; i++)
+            for (size_t i = 1; i < 8; i++)
                 assert_int_equal(half[i], pnb__bf16_of(values[i]));
+            assert_true(isnan(pnb__bf16_widen(half[0]))); /* of its bits each device has its own */
             assert_true(isnan(sum[0]) && sum[1] == INFINITY && sum[2] == -INFINITY);
             assert_true(sum[3] == INFINITY && isfinite(sum[4]) && sum[5] == 0 && sum[7] == 1);
         }

@@ -46,6 +46,7 @@ static slot_test tests_of_slots[] = {
     {" max_pool max_pool_bwd ", pool_shapes},
     {" gru gru_bwd ", gru_shapes},
     {" inclusion inclusion_bwd ", inclusion_shapes},
+    {" keep_best ", best_shapes},
     {" cholesky tri_solve ", solve_shapes},
     {" sgd adam adamw adamp sgdp ", optim_shapes},
 };

@@ -6,17 +6,21 @@
  * (which may be a file map larger than memory: only those of candidates are read). What was left
  * out is known to lie below a bound: |copy - row| of the worst row and the query's own rounding.
  * Where the k-th hit lies above it the answer is that of an exact search; the others are counted in
- * hits->n_unsure. */
+ * hits->n_unsure. By the same bound most candidates cannot be hits, and are not scored again.
+ *
+ * Copies are the kernels' memory: host_scan.c and device_scan.c find candidates, all else is the
+ * same. */
 #include "index/compressed/compressed.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "index/heap.h"
+#include "index/hits.h"
 #include "index/product_form.h"
 #include "index/rescore.h"
 
-enum { PASS_QUERIES = 64 };
+enum { DEVICE_BLOCKS = 4 };
+#define DEVICE_SCORES ((size_t)1 << 27) /* 512 MB */
 #define CANDIDATES(k) (4 * (k) + 64)
 
 /* ---- making ---- */
@@ -29,6 +33,8 @@ typedef struct pack_job {
     float *scale;
     double *gap, *norm; /* [n] */
     bool *bad;          /* [n] */
+    void *staged;       /* where a device reads rows, or bytes and scales behind them; NULL: here */
+    size_t staged_bytes;
 } pack_job;
 
 static float bf16_of(float x)
@@ -81,9 +87,40 @@ static void fill_rows(void *user, size_t begin, size_t end, int thread)
     }
 }
 
-static pnb_status pack_block(pack_job *job, const pnb_ctx *ctx, pnb__packed *to, pnb_error *err)
+static size_t up_to_64(size_t bytes)
+{
+    return (bytes + 63) / 64 * 64;
+}
+
+/* What the kernels pack from, where they can read it. */
+static pnb_status stage_block(const pack_job *job, const void **rows, const void **scale,
+                              pnb_error *err)
 {
     const pnb__kernels *k = &job->c->kernels;
+    size_t values = job->n * job->c->gallery.dim, behind = up_to_64(values);
+    pnb_status status = PNB_OK;
+    *rows = job->c->is_bf16 ? (const void *)job->rows : job->bytes;
+    *scale = job->scale;
+    if (job->staged == NULL)
+        return PNB_OK;
+    if (job->c->is_bf16)
+        PNB_TRY(k->mem_write(k->ctx, job->staged, job->rows, values * sizeof(float), err));
+    else {
+        PNB_TRY(k->mem_write(k->ctx, job->staged, job->bytes, values, err));
+        *scale = (char *)job->staged + behind;
+        PNB_TRY(k->mem_write(k->ctx, (char *)job->staged + behind, job->scale,
+                             job->n * sizeof(float), err));
+    }
+    *rows = job->staged;
+done:
+    return status;
+}
+
+static pnb_status pack_block(const pack_job *job, const pnb_ctx *ctx, pnb__packed *to,
+                             pnb_error *err)
+{
+    const pnb__kernels *k = &job->c->kernels;
+    const void *rows, *scale;
     size_t dim = job->c->gallery.dim;
     *to = (pnb__packed){.k = dim,
                         .n = job->n,
@@ -92,15 +129,17 @@ static pnb_status pack_block(pack_job *job, const pnb_ctx *ctx, pnb__packed *to,
     to->store = job->c->is_bf16 ? PNB__STORE_REAL : PNB__STORE_I8;
     to->bytes = job->c->is_bf16 ? k->gemm_bf16_pack_bytes(dim, job->n, 1)
                                 : k->gemm_i8_pack_bytes(dim, job->n);
-    to->data = pnb__alloc_large(to->bytes);
-    if (to->data == NULL)
-        return pnb__fail_nomem(err, to->bytes);
+    pnb_status status = k->mem_alloc(k->ctx, &to->data, to->bytes, err);
+    if (status == PNB_OK)
+        status = stage_block(job, &rows, &scale, err);
+    if (status != PNB_OK)
+        return status;
     const pnb__gemm_args args = {
-        .trans_b = true, .n = job->n, .k = dim, .ldb = dim, .alpha = 1, .b = job->rows};
+        .trans_b = true, .n = job->n, .k = dim, .ldb = dim, .alpha = 1, .b = rows};
     if (job->c->is_bf16)
         k->gemm_bf16_pack(ctx, &args, to);
     else
-        k->gemm_i8_pack(ctx, job->bytes, job->scale, to);
+        k->gemm_i8_pack(ctx, rows, scale, to);
     return PNB_OK;
 }
 
@@ -118,42 +157,80 @@ static pnb_status take_block(pack_job *job, const pnb_ctx *ctx, pnb_error *err)
         c->most_norm = fmax(c->most_norm, job->norm[i]);
         c->most_term = fmax(c->most_term, fabs((double)c->term[job->first + i]));
     }
-    return pack_block(job, ctx, &c->blocks[job->first / PNB__COMPRESSED_BLOCK], err);
+    return pack_block(job, ctx, &c->blocks[job->first / c->block], err);
+}
+
+static pnb_status alloc_pack(pack_job *job, size_t block, pnb_error *err)
+{
+    const pnb__compressed *c = job->c;
+    const pnb__kernels *k = &c->kernels;
+    size_t dim = c->gallery.dim;
+    pnb_status status;
+    PNB_TRY(PNB_ALLOC_ROWS(job->rows, block, dim, err));
+    PNB_TRY(PNB_ALLOC_ROWS(job->bytes, block, dim, err));
+    PNB_TRY(PNB_ALLOC(job->scale, block, err));
+    PNB_TRY(PNB_ALLOC(job->gap, block, err));
+    PNB_TRY(PNB_ALLOC(job->norm, block, err));
+    PNB_TRY(PNB_ALLOC(job->bad, block, err));
+    if (!c->on_device)
+        return PNB_OK;
+    job->staged_bytes =
+        c->is_bf16 ? block * dim * sizeof(float) : up_to_64(block * dim) + block * sizeof(float);
+    status = k->mem_alloc(k->ctx, &job->staged, job->staged_bytes, err);
+done:
+    return status;
+}
+
+static void free_pack(pack_job *job)
+{
+    const pnb__kernels *k = &job->c->kernels;
+    pnb__free(job->rows);
+    pnb__free(job->bytes);
+    pnb__free(job->scale);
+    pnb__free(job->gap);
+    pnb__free(job->norm);
+    pnb__free(job->bad);
+    if (job->staged != NULL)
+        k->mem_free(k->ctx, job->staged, job->staged_bytes);
+}
+
+static pnb_status place_terms(pnb__compressed *c, pnb_error *err)
+{
+    const pnb__kernels *k = &c->kernels;
+    size_t bytes = c->gallery.n * sizeof *c->term;
+    if (!c->on_device)
+        return PNB_OK;
+    pnb_status status = k->mem_alloc(k->ctx, &c->device_term, bytes, err);
+    return status == PNB_OK ? k->mem_write(k->ctx, c->device_term, c->term, bytes, err) : status;
 }
 
 static pnb_status pack_all(pnb__compressed *c, const pnb_ctx *ctx, pnb_error *err)
 {
-    size_t n = c->gallery.n, block = PNB_MIN(n, (size_t)PNB__COMPRESSED_BLOCK);
+    size_t n = c->gallery.n, block = PNB_MIN(n, c->block);
     pack_job job = {.c = c};
     pnb_status status;
-    c->n_blocks = (n + PNB__COMPRESSED_BLOCK - 1) / PNB__COMPRESSED_BLOCK;
+    c->n_blocks = (n + c->block - 1) / c->block;
     PNB_TRY(PNB_ALLOC_ZERO(c->blocks, c->n_blocks, err));
     PNB_TRY(PNB_ALLOC(c->term, n, err));
-    PNB_TRY(PNB_ALLOC_ROWS(job.rows, block, c->gallery.dim, err));
-    PNB_TRY(PNB_ALLOC_ROWS(job.bytes, block, c->gallery.dim, err));
-    PNB_TRY(PNB_ALLOC(job.scale, block, err));
-    PNB_TRY(PNB_ALLOC(job.gap, block, err));
-    PNB_TRY(PNB_ALLOC(job.norm, block, err));
-    PNB_TRY(PNB_ALLOC(job.bad, block, err));
-    for (job.first = 0; job.first < n; job.first += PNB__COMPRESSED_BLOCK) {
+    PNB_TRY(alloc_pack(&job, block, err));
+    for (job.first = 0; job.first < n; job.first += c->block) {
         job.n = PNB_MIN(block, n - job.first);
         PNB_TRY(take_block(&job, ctx, err));
     }
+    status = place_terms(c, err);
 done:
-    pnb__free(job.rows);
-    pnb__free(job.bytes);
-    pnb__free(job.scale);
-    pnb__free(job.gap);
-    pnb__free(job.norm);
-    pnb__free(job.bad);
+    free_pack(&job);
     return status;
 }
 
 static void free_compressed(void *self)
 {
     pnb__compressed *c = self;
+    const pnb__kernels *k = &c->kernels;
     for (size_t i = 0; c->blocks != NULL && i < c->n_blocks; i++)
-        pnb__free_aligned(c->blocks[i].data);
+        k->mem_free(k->ctx, c->blocks[i].data, c->blocks[i].bytes);
+    if (c->device_term != NULL)
+        k->mem_free(k->ctx, c->device_term, c->gallery.n * sizeof *c->term);
     pnb__free(c->blocks);
     pnb__free(c->term);
     pnb__free(c);
@@ -168,7 +245,10 @@ static pnb_status create(bool is_bf16, void **self, const pnb_ctx *ctx,
         return status;
     *c = (pnb__compressed){.is_bf16 = is_bf16, .gallery = *gallery, .opts = *opts};
     c->inner = pnb__index_context(ctx);
-    pnb__kernels_fill_host(&c->kernels, &c->inner, PNB__F32);
+    pnb__kernels_fill(&c->kernels, &c->inner, PNB__F32);
+    c->on_device = !c->kernels.host_memory;
+    c->device_scores = DEVICE_SCORES;
+    c->block = (size_t)PNB__COMPRESSED_BLOCK * (c->on_device ? DEVICE_BLOCKS : 1);
     status = pack_all(c, ctx, err);
     if (status == PNB_OK)
         *self = c;
@@ -177,183 +257,148 @@ static pnb_status create(bool is_bf16, void **self, const pnb_ctx *ctx,
     return status;
 }
 
-/* ---- searching ---- */
-
-typedef struct scan_job {
-    const pnb__compressed *c;
-    const pnb__among *among;
-    size_t first, n;      /* queries of the pass */
-    float *query, *score; /* [pass][D], [pass][block] */
-    void *work;
-    size_t block; /* that score holds */
-    pnb__heap *heap;
-    pnb_hits near; /* candidates of all queries */
-} scan_job;
-
-static void keep_best(void *user, size_t begin, size_t end, int thread)
-{
-    (void)thread;
-    const scan_job *job = user;
-    size_t first = job->block * PNB__COMPRESSED_BLOCK, n = job->c->blocks[job->block].n;
-    const unsigned char *only = job->among->only;
-    for (size_t q = begin; q < end; q++) {
-        const float *score = job->score + q * PNB__COMPRESSED_BLOCK;
-        pnb__heap *heap = &job->heap[q];
-        for (size_t i = 0; i < n; i++) {
-            if (heap->n == heap->capacity && (double)score[i] < heap->hit[0].score)
-                continue;
-            if (only == NULL || only[first + i] != 0)
-                pnb__heap_push(heap, (pnb__hit){(double)score[i], (int64_t)(first + i)});
-        }
-    }
-}
-
-static void scan_block(scan_job *job, const pnb_ctx *ctx)
-{
-    const pnb__compressed *c = job->c;
-    const pnb__packed *block = &c->blocks[job->block];
-    const pnb__gemm_args args = {.trans_b = true,
-                                 .m = job->n,
-                                 .n = block->n,
-                                 .k = c->gallery.dim,
-                                 .lda = c->gallery.dim,
-                                 .ldc = PNB__COMPRESSED_BLOCK,
-                                 .n_batch = 1,
-                                 .alpha = 1,
-                                 .act = PNB__IDENTITY,
-                                 .a = job->query,
-                                 .c = job->score,
-                                 .bias = c->term + job->block * PNB__COMPRESSED_BLOCK,
-                                 .packed = block,
-                                 .work = job->work};
-    if (c->is_bf16)
-        c->kernels.gemm_bf16(ctx, &args);
-    else
-        c->kernels.gemm_i8(ctx, &args);
-    pnb__parallel_for(ctx, job->n, 1, keep_best, job);
-}
-
-static void scan_pass(scan_job *job, const pnb_ctx *ctx)
-{
-    const pnb__compressed *c = job->c;
-    size_t kept = job->near.k, dim = c->gallery.dim;
-    for (size_t q = 0; q < job->n; q++) {
-        pnb__linear_query(job->among->queries, c->opts.measure, job->first + q,
-                          job->query + q * dim);
-        job->heap[q].n = 0;
-    }
-    for (job->block = 0; job->block < c->n_blocks; job->block++)
-        scan_block(job, ctx);
-    for (size_t q = 0; q < job->n; q++)
-        for (size_t i = 0; i < kept; i++) {
-            bool is_there = i < job->heap[q].n;
-            size_t at = (job->first + q) * kept + i;
-            job->near.index[at] = is_there ? job->heap[q].hit[i].index : -1;
-            job->near.score[at] = is_there ? job->heap[q].hit[i].score : -(double)INFINITY;
-        }
-}
-
-static pnb_status alloc_scan(scan_job *job, size_t kept, pnb_error *err)
-{
-    const pnb__kernels *k = &job->c->kernels;
-    size_t n = job->among->queries->n, dim = job->c->gallery.dim;
-    size_t most = PNB_MIN(n, (size_t)PASS_QUERIES);
-    size_t bytes = job->c->is_bf16 ? k->gemm_bf16_work(most, dim, 1) : k->gemm_i8_work(most, dim);
-    pnb_status status;
-    job->near = (pnb_hits){.n_queries = n, .k = kept};
-    PNB_TRY(PNB_ALLOC_ROWS(job->query, most, dim, err));
-    PNB_TRY(PNB_ALLOC_ROWS(job->score, most, PNB__COMPRESSED_BLOCK, err));
-    PNB_TRY(PNB_ALLOC_ZERO(job->heap, most, err));
-    PNB_TRY(PNB_ALLOC_ROWS(job->near.index, n, kept, err));
-    PNB_TRY(PNB_ALLOC_ROWS(job->near.score, n, kept, err));
-    for (size_t q = 0; q < most; q++) {
-        job->heap[q].capacity = kept;
-        PNB_TRY(PNB_ALLOC(job->heap[q].hit, kept, err));
-    }
-    job->work = pnb__alloc_aligned(PNB_MAX(bytes, (size_t)64));
-    if (job->work == NULL)
-        status = pnb__fail_nomem(err, bytes);
-done:
-    return status;
-}
-
 /* ---- what is known of what was left out ---- */
 
 double pnb__compressed_error(const pnb__compressed *c, const float *query)
 {
     size_t dim = c->gallery.dim;
-    double norm = 0, low = 0, high = 0;
+    double norm = 0, low = 0, high = 0, lost = 0;
     for (size_t d = 0; d < dim; d++) {
-        norm += (double)query[d] * (double)query[d];
-        low = fmin(low, (double)query[d]);
-        high = fmax(high, (double)query[d]);
+        double x = (double)query[d], rest = x - (double)bf16_of(query[d]);
+        norm += x * x;
+        lost += rest * rest;
+        low = fmin(low, x);
+        high = fmax(high, x);
     }
     norm = sqrt(norm);
-    double own =
-        c->is_bf16 ? norm * 0x1p-8 : (high - low) / PNB__I8_LEVELS_8BIT * sqrt((double)dim) * 0.51;
+    double own = c->is_bf16 ? sqrt(lost) * (1 + 0x1p-40)
+                            : (high - low) / PNB__I8_LEVELS_8BIT * sqrt((double)dim) * 0.51;
     double rounding = (2 * (double)dim + 16) * 0x1p-24 * norm * (c->most_norm + c->most_gap);
     return norm * c->most_gap + own * c->most_norm + rounding + c->most_term * 0x1p-22;
 }
 
-/* Whether none of the rows that are no candidates can be better than the k-th hit. */
-static bool is_sure(const scan_job *job, size_t q, const pnb_hits *hits, float *item, float *query)
+/* What is looked at once the candidates are there. */
+typedef struct sure_job {
+    const pnb__compressed *c;
+    const pnb__among *among;
+    pnb_hits *near;
+    double *worst; /* [query] of all candidates; -infinity: no row was left out */
+    float *rows;   /* [2][D] */
+} sure_job;
+
+/* The k-th best candidate has a score of at least `kth` less the error, so who lies two errors
+ * below it is no hit. some [near->k] */
+static void drop_hopeless(const sure_job *job, size_t q, double *some)
 {
-    const pnb__compressed *c = job->c;
-    const double *score = job->near.score + q * job->near.k;
-    double worst = (double)INFINITY, value;
-    int64_t last = hits->index[q * hits->k + hits->k - 1];
-    bool ok = true;
-    if (job->near.index[q * job->near.k + job->near.k - 1] < 0)
-        return true; /* all that may be hits are candidates */
-    if (last < 0)
-        return false;
-    for (size_t i = 0; i < job->near.k; i++)
-        worst = fmin(worst, score[i]);
-    pnb__linear_query(job->among->queries, c->opts.measure, q, query);
-    value = pnb__linear_item(&c->gallery, c->opts.measure, (size_t)last, item, &ok);
-    for (size_t d = 0; d < c->gallery.dim; d++)
-        value += (double)item[d] * (double)query[d];
-    return value > worst + pnb__compressed_error(c, query);
+    size_t kept = job->near->k, n = 0;
+    double *score = job->near->score + q * kept;
+    int64_t *index = job->near->index + q * kept;
+    double worst = (double)INFINITY;
+    for (size_t i = 0; i < kept; i++)
+        if (index[i] >= 0) {
+            worst = fmin(worst, score[i]);
+            some[n++] = score[i];
+        }
+    job->worst[q] = n < kept ? -(double)INFINITY : worst;
+    if (n <= job->among->k)
+        return;
+    pnb__linear_query(job->among->queries, job->c->opts.measure, q, job->rows);
+    double kth = pnb__kth_largest(some, n, job->among->k);
+    double limit = kth - 2.001 * pnb__compressed_error(job->c, job->rows);
+    for (size_t i = 0; i < kept; i++)
+        if (score[i] < limit)
+            index[i] = -1;
 }
 
-static pnb_status count_unsure(const scan_job *job, pnb_hits *hits, pnb_error *err)
+/* Whether none of the rows that are no candidates can be better than the k-th hit. */
+static bool is_sure(const sure_job *job, size_t q, const pnb_hits *hits)
 {
-    size_t dim = job->c->gallery.dim;
-    float *rows = NULL;
-    pnb_status status = PNB_ALLOC_ROWS(rows, 2, dim, err);
+    const pnb__compressed *c = job->c;
+    float *query = job->rows, *item = job->rows + c->gallery.dim;
+    int64_t last = hits->index[q * hits->k + hits->k - 1];
+    bool ok = true;
+    if (!(job->worst[q] > -(double)INFINITY))
+        return true; /* all that may be hits were candidates */
+    if (last < 0)
+        return false;
+    pnb__linear_query(job->among->queries, c->opts.measure, q, query);
+    double value = pnb__linear_item(&c->gallery, c->opts.measure, (size_t)last, item, &ok);
+    for (size_t d = 0; d < c->gallery.dim; d++)
+        value += (double)item[d] * (double)query[d];
+    return value > job->worst[q] + pnb__compressed_error(c, query);
+}
+
+static void count_unsure(const sure_job *job, pnb_hits *hits, bool *unsure)
+{
     hits->n_unsure = 0;
-    for (size_t q = 0; status == PNB_OK && job->near.k < job->c->gallery.n && q < hits->n_queries;
-         q++)
-        hits->n_unsure += !is_sure(job, q, hits, rows, rows + dim);
-    pnb__free(rows);
+    for (size_t q = 0; q < hits->n_queries; q++) {
+        bool is = job->near->k < job->c->gallery.n && !is_sure(job, q, hits);
+        hits->n_unsure += is;
+        if (unsure != NULL)
+            unsure[q] = is;
+    }
+}
+
+static pnb_status alloc_near(sure_job *job, size_t kept, double **some, pnb_error *err)
+{
+    size_t n = job->among->queries->n;
+    pnb_status status;
+    *job->near = (pnb_hits){.n_queries = n, .k = kept};
+    PNB_TRY(PNB_ALLOC_ROWS(job->near->index, n, kept, err));
+    PNB_TRY(PNB_ALLOC_ROWS(job->near->score, n, kept, err));
+    PNB_TRY(PNB_ALLOC(job->worst, n, err));
+    PNB_TRY(PNB_ALLOC(*some, kept, err));
+    status = PNB_ALLOC_ROWS(job->rows, 2, job->c->gallery.dim, err);
+done:
+    return status;
+}
+
+/* As many as CANDIDATES says, where a device keeps so many. */
+static pnb_status n_candidates(const pnb__compressed *c, size_t k, size_t *out, pnb_error *err)
+{
+    size_t wanted = PNB_MIN(c->gallery.n, CANDIDATES(k)), most = PNB__BEST_MOST;
+    if (c->on_device && k > most)
+        return pnb__fail(err, PNB_UNSUPPORTED,
+                         "%zu hits of an index of kind %s: a device keeps at most %zu; an exact "
+                         "index or --device cpu takes more",
+                         k, c->is_bf16 ? "bf16" : "int8", most);
+    *out = c->on_device ? PNB_MIN(wanted, most) : wanted;
+    return PNB_OK;
+}
+
+pnb_status pnb__compressed_nearest(const pnb__compressed *c, const pnb_ctx *ctx,
+                                   const pnb__among *among, pnb_hits *hits, bool *unsure,
+                                   pnb_error *err)
+{
+    const pnb__rescoring again = {among->queries, &c->gallery, &c->opts, among->k};
+    pnb_hits near = {0};
+    sure_job job = {.c = c, .among = among, .near = &near};
+    double *some = NULL;
+    size_t kept = 0;
+    pnb_status status;
+    PNB_TRY(pnb__linear_check_queries(&c->gallery, among->queries, &c->opts, err));
+    PNB_TRY(n_candidates(c, among->k, &kept, err));
+    PNB_TRY(alloc_near(&job, kept, &some, err));
+    if (c->on_device)
+        PNB_TRY(pnb__compressed_scan_device(c, among, &near, err));
+    else
+        PNB_TRY(pnb__compressed_scan_host(c, ctx, among, &near, err));
+    for (size_t q = 0; q < among->queries->n; q++)
+        drop_hopeless(&job, q, some);
+    PNB_TRY(pnb__rescore(ctx, &again, &near, hits, err));
+    count_unsure(&job, hits, unsure);
+done:
+    pnb__free(job.worst);
+    pnb__free(job.rows);
+    pnb__free(some);
+    pnb_hits_reset(&near);
     return status;
 }
 
 static pnb_status nearest(const void *self, const pnb_ctx *ctx, const pnb__among *among,
                           pnb_hits *hits, pnb_error *err)
 {
-    const pnb__compressed *c = self;
-    const pnb__rescoring again = {among->queries, &c->gallery, &c->opts, among->k};
-    scan_job job = {.c = c, .among = among};
-    size_t n = among->queries->n, most = PNB_MIN(n, (size_t)PASS_QUERIES);
-    pnb_status status;
-    PNB_TRY(pnb__linear_check_queries(&c->gallery, among->queries, &c->opts, err));
-    PNB_TRY(alloc_scan(&job, PNB_MIN(c->gallery.n, CANDIDATES(among->k)), err));
-    for (job.first = 0; job.first < n; job.first += PASS_QUERIES) {
-        job.n = PNB_MIN((size_t)PASS_QUERIES, n - job.first);
-        scan_pass(&job, ctx);
-    }
-    PNB_TRY(pnb__rescore(ctx, &again, &job.near, hits, err));
-    status = count_unsure(&job, hits, err);
-done:
-    for (size_t q = 0; job.heap != NULL && q < most; q++)
-        pnb__free(job.heap[q].hit);
-    pnb__free(job.heap);
-    pnb__free(job.query);
-    pnb__free(job.score);
-    pnb__free_aligned(job.work);
-    pnb_hits_reset(&job.near);
-    return status;
+    return pnb__compressed_nearest(self, ctx, among, hits, NULL, err);
 }
 
 static void describe(const void *self, pnb_index_about *out)

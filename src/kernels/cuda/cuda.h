@@ -6,9 +6,9 @@
  *
  * The same files are compiled by a C++ compiler for the tests, with tests/kernels/cuda/emulate.h in
  * place of the CUDA runtime: threads of a block become fibers. So they use no more of CUDA than
- * that header has: threadIdx, blockIdx, blockDim, gridDim (x, y, z), __syncthreads, __syncwarp,
- * __shfl_sync, __shfl_xor_sync, __ldg, __shared__ arrays of fixed size, PNB__CUDA_SHARED, math.h.
- */
+ * that header has: threadIdx, blockIdx, blockDim, gridDim (x, y, z), __syncthreads,
+ * __syncthreads_or, __syncwarp, __shfl_sync, __shfl_xor_sync, __ldg, __shared__ arrays of fixed
+ * size, PNB__CUDA_SHARED, math.h. */
 #ifndef PNB_KERNELS_CUDA_CUDA_H
 #define PNB_KERNELS_CUDA_CUDA_H
 

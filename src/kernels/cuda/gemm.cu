@@ -3,7 +3,7 @@
  * All end alike: c = act(product + bias) * col_scale + residual. cuBLASLt adds the bias and a
  * residual by itself; where there is more to do, the product goes to `pre`, to c or, where c is the
  * residual, to memory of its own, and one kernel ends it there. cuBLASLt's own GELU is the tanh
- * form, so it is not asked for that.
+ * form, so it is not asked for that. Few rows (few_rows.cu) need no cuBLASLt.
  *
  * A weight in bfloat16 is packed as (n,k) halves, in bytes as (n,k) bytes, its scales and the sums
  * of its rows behind them. */
@@ -363,7 +363,10 @@ extern "C" void pnb__cuda_gemm_bf16(const pnb_ctx *ctx, const pnb__gemm_args *g)
     p.ldb = longer.k;
     p.a = g->a_halves ? g->a : a;
     p.b = static_cast<const unsigned short *>(g->packed->data) + g->packed_first * longer.k;
-    if (g->c_halves)
+    if (parts == 1 && !g->a_halves && !g->c_halves && is_plain(g) && g->residual == NULL &&
+        pnb__cuda_is_few_rows(g->m, g->k, p.b))
+        pnb__cuda_multiply_few_rows(ctx, g, a, static_cast<const unsigned short *>(p.b));
+    else if (g->c_halves)
         multiply_to_halves(ctx, &longer, p);
     else
         multiply_and_end(ctx, &longer, p);

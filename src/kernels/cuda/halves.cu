@@ -2,8 +2,8 @@
  *
  * Each is as fast as memory where a thread takes eight numbers at once, by 16 bytes; what does not
  * lie so goes one by one. Columns are summed in floats by warps that walk down some of the rows,
- * two columns to a lane where they can be read together; the sums of the parts are added in double,
- * in the order that the sizes give. */
+ * eight columns to a lane where they can be read together; the sums of the parts are added in
+ * double, in the order that the sizes give. */
 #include "kernels/cuda/halves.h"
 #include "kernels/cuda/tensor_core.h"
 
@@ -12,7 +12,7 @@ namespace
 
 typedef unsigned short half_bits;
 
-enum { WARPS = PNB__CUDA_THREADS / PNB__CUDA_WARP, MOST_PARTS = 32, LEAST_ROWS = 64 };
+enum { WARPS = PNB__CUDA_THREADS / PNB__CUDA_WARP, MOST_PARTS = 256, LEAST_ROWS = 64 };
 
 bool is_aligned(const void *a, const void *b, const void *c, size_t bytes)
 {
@@ -154,10 +154,11 @@ struct columns {
 template <int EACH> __device__ void add_row(const columns &c, size_t r, size_t at, float sum[EACH])
 {
     const half_bits *x = c.x + r * c.width + at;
-    if (EACH == 2) {
-        unsigned both = *reinterpret_cast<const unsigned *>(x);
-        sum[0] += pnb__cuda_low(both);
-        sum[EACH - 1] += pnb__cuda_high(both);
+    if (EACH == 8) {
+        const uint4 all = *reinterpret_cast<const uint4 *>(x);
+        const unsigned both[4] = {all.x, all.y, all.z, all.w};
+        for (int i = 0; i < EACH; i++)
+            sum[i] += i % 2 == 0 ? pnb__cuda_low(both[i / 2]) : pnb__cuda_high(both[i / 2]);
     } else {
         sum[0] += pnb__cuda_bf16_widen(*x);
     }
@@ -177,32 +178,45 @@ template <int EACH> __global__ void sum_columns(columns c)
             add_row<EACH>(c, r, at, sum);
     }
     for (int i = 0; i < EACH; i++)
-        sums[warp][lane * EACH + i] = sum[i];
+        sums[warp][i * PNB__CUDA_WARP + lane] = sum[i];
     __syncthreads();
     for (size_t i = threadIdx.x; i < EACH * PNB__CUDA_WARP; i += PNB__CUDA_THREADS) {
         size_t column = blockIdx.x * static_cast<size_t>(EACH * PNB__CUDA_WARP) + i;
         float all = 0;
         for (int w = 0; w < WARPS; w++)
-            all += sums[w][i];
+            all += sums[w][i % EACH * PNB__CUDA_WARP + i / EACH];
         if (column < c.width)
             c.parts[blockIdx.y * c.width + column] = all;
     }
 }
 
-struct total {
+struct totals {
     const float *parts;
     size_t n_parts, width;
     float *y;
     bool accumulate;
-    __device__ void operator()(size_t i) const
-    {
-        double sum = 0;
-        PNB__CUDA_UNROLL_4
-        for (size_t p = 0; p < n_parts; p++)
-            sum += static_cast<double>(parts[p * width + i]);
-        pnb__cuda_put(y + i, sum, accumulate);
-    }
 };
+
+/* A block: 32 columns, every eighth part to a warp. */
+__global__ void add_parts(totals t)
+{
+    __shared__ double sums[WARPS][PNB__CUDA_WARP];
+    const size_t lane = threadIdx.x % PNB__CUDA_WARP, warp = threadIdx.x / PNB__CUDA_WARP;
+    const size_t column = blockIdx.x * static_cast<size_t>(PNB__CUDA_WARP) + lane;
+    double sum = 0;
+    if (column < t.width) {
+        PNB__CUDA_UNROLL_4
+        for (size_t p = warp; p < t.n_parts; p += WARPS)
+            sum += static_cast<double>(t.parts[p * t.width + column]);
+    }
+    sums[warp][lane] = sum;
+    __syncthreads();
+    if (warp != 0 || column >= t.width)
+        return;
+    for (int w = 1; w < WARPS; w++)
+        sum += sums[w][lane];
+    pnb__cuda_put(t.y + column, sum, t.accumulate);
+}
 
 /* As many parts as fill the device, each of some rows. */
 size_t n_parts(size_t rows, size_t blocks)
@@ -222,7 +236,10 @@ template <int EACH> void sum_in_parts(const pnb_ctx *ctx, columns c, float *y, b
     pnb__cuda_launch(ctx, sum_columns<EACH>,
                      dim3(static_cast<unsigned>(blocks), static_cast<unsigned>(parts)),
                      PNB__CUDA_THREADS, 0, c);
-    pnb__cuda_each(ctx, c.width, total{c.parts, parts, c.width, y, accumulate});
+    const totals t = {c.parts, parts, c.width, y, accumulate};
+    pnb__cuda_launch(ctx, add_parts,
+                     dim3(static_cast<unsigned>((c.width + PNB__CUDA_WARP - 1) / PNB__CUDA_WARP)),
+                     PNB__CUDA_THREADS, 0, t);
     pnb__cuda_return(ctx, c.parts);
 }
 
@@ -272,8 +289,8 @@ extern "C" void pnb__cuda_halves_sum(const pnb_ctx *ctx, size_t rows, size_t wid
     float *sums = static_cast<float *>(y);
     if (width == 0)
         return;
-    if (width % 2 == 0 && is_aligned(x, x, x, 4))
-        sum_in_parts<2>(ctx, c, sums, accumulate);
+    if (width % 8 == 0 && is_aligned(x, x, x, 16))
+        sum_in_parts<8>(ctx, c, sums, accumulate);
     else
         sum_in_parts<1>(ctx, c, sums, accumulate);
 }

@@ -57,6 +57,16 @@ extern dim3 threadIdx, blockIdx, blockDim, gridDim;
 void *emulated_shared();
 void __syncthreads();
 void __syncwarp(unsigned mask = 0xffffffffu);
+static inline int __syncthreads_or(int mine)
+{
+    static int any;
+    __syncthreads();
+    any = 0;
+    __syncthreads();
+    any |= mine != 0;
+    __syncthreads();
+    return any;
+}
 /* Gives `bytes` of every thread of the warp to all: whose[lane] after it. */
 const unsigned char *emulated_exchange(const void *mine, size_t bytes);
 enum { EMULATED_SLOT = 64 };

@@ -2,6 +2,7 @@
 #ifndef PNB_TESTS_KERNELS_SHAPES_VECTORS_H
 #define PNB_TESTS_KERNELS_SHAPES_VECTORS_H
 
+#include "tests/kernels/best.h"
 #include "tests/kernels/shapes/shape.h"
 #include "tests/kernels/strips.h"
 
@@ -525,6 +526,29 @@ static void inclusion_shapes(shape *s)
         output(&x, a.n, a.accumulate[i]);
     }
     compare_all(&x, inclusion_body, &a);
+}
+
+/* ---- lists ---- */
+
+static void best_shapes(shape *s)
+{
+    unsigned char *only = NULL;
+    best_case c = {.first = 7};
+    c.m = size_from(s, "m", 0, 8, 600);
+    c.n = size_from(s, "n", 0, 6000, 30000);
+    c.gap = one_of(s, "gap", 3);
+    c.kept = size_from(s, "kept", 1, 200, PNB__BEST_MOST - 1);
+    c.split = one_of(s, "split", c.n + 1);
+    if (flag(s, "only")) {
+        c.only = only = malloc(c.n + 1);
+        assert_non_null(only);
+        for (size_t i = 0; i < c.n; i++)
+            only[i] = pnb__rng_below(&s->rng, 4) != 0;
+    }
+    fixture x = fixture_of(s, 0, 0);
+    best_arrays(&x, &c, flag(s, "ties") ? 0x1p-5 : 0x1p-20);
+    compare_all(&x, best_body, &c);
+    free(only);
 }
 
 #endif
