@@ -6,11 +6,10 @@
  * scores, and measures that are no inner products. So every answer is that of an exact search. */
 #include "index/device_index.h"
 
-#include <string.h>
-
 #include "index/compressed/compressed.h"
 #include "index/exact/exact_search.h"
 #include "index/product_form.h"
+#include "index/some_queries.h"
 
 typedef struct device_index {
     void *exact;
@@ -55,68 +54,19 @@ done:
 
 /* ---- what the copy cannot be sure of ---- */
 
-/* The queries that are unsure, as rows of their own. */
-typedef struct some_queries {
-    pnb_gaussians rows;
-    float *mean, *log_var, *kappa;
-    size_t *of; /* [n] their numbers */
-} some_queries;
-
-static void some_reset(some_queries *s)
-{
-    pnb__free(s->mean);
-    pnb__free(s->log_var);
-    pnb__free(s->kappa);
-    pnb__free(s->of);
-}
-
-static pnb_status some_of(const pnb_gaussians *all, const bool *wanted, size_t n, some_queries *s,
-                          pnb_error *err)
-{
-    size_t dim = all->dim, at = 0;
-    pnb_status status;
-    PNB_TRY(PNB_ALLOC_ROWS(s->mean, n, dim, err));
-    PNB_TRY(PNB_ALLOC(s->of, n, err));
-    if (all->log_var != NULL)
-        PNB_TRY(PNB_ALLOC_ROWS(s->log_var, n, dim, err));
-    if (all->kappa != NULL)
-        PNB_TRY(PNB_ALLOC(s->kappa, n, err));
-    for (size_t q = 0; q < all->n; q++) {
-        if (!wanted[q])
-            continue;
-        memcpy(s->mean + at * dim, all->mean + q * dim, dim * sizeof(float));
-        if (s->log_var != NULL)
-            memcpy(s->log_var + at * dim, all->log_var + q * dim, dim * sizeof(float));
-        if (s->kappa != NULL)
-            s->kappa[at] = all->kappa[q];
-        s->of[at++] = q;
-    }
-    s->rows = *all;
-    s->rows.n = n;
-    s->rows.mean = s->mean;
-    s->rows.log_var = s->log_var;
-    s->rows.kappa = s->kappa;
-done:
-    return status;
-}
-
 static pnb_status ask_again(const device_index *d, const pnb_ctx *ctx, const pnb__among *among,
                             const bool *unsure, pnb_hits *hits, pnb_error *err)
 {
-    some_queries some = {0};
+    pnb__some_queries some = {0};
     pnb_hits found = {0};
     pnb_status status;
-    size_t k = among->k;
-    PNB_TRY(some_of(among->queries, unsure, hits->n_unsure, &some, err));
-    const pnb__among again = {&some.rows, k, among->only};
+    PNB_TRY(pnb__some_queries_init(&some, among->queries, unsure, err));
+    const pnb__among again = {&some.rows, among->k, among->only};
     PNB_TRY(pnb__index_exact.nearest(d->exact, ctx, &again, &found, err));
-    for (size_t i = 0; i < some.rows.n; i++) {
-        memcpy(hits->index + some.of[i] * k, found.index + i * k, k * sizeof *found.index);
-        memcpy(hits->score + some.of[i] * k, found.score + i * k, k * sizeof *found.score);
-    }
+    pnb__some_queries_put(&some, &found, hits);
     hits->n_unsure = 0;
 done:
-    some_reset(&some);
+    pnb__some_queries_reset(&some);
     pnb_hits_reset(&found);
     return status;
 }

@@ -292,12 +292,14 @@ static inline const uint16_t *pnb__bf16_columns(const pnb__bf16_args *g, size_t 
 
 /* Lists of the columns that score highest, one to a row: `kept` numbers, from the highest score down,
  * of equal ones the lower number first, PNB__BEST_NONE with -infinity behind the last. Columns are
- * numbered from `first`. NaN and -infinity are never kept. */
+ * numbered from `first`. NaN and -infinity are never kept. halves: scores are bfloat16, by tables with
+ * halves_head_dim. */
 #define PNB__BEST_MOST 1024 /* that are kept */
 #define PNB__BEST_NONE UINT32_MAX
 typedef struct pnb__best_args {
     size_t m, n, ld;           /* scores (m, n), rows ld apart */
     const void *scores;        /* reals */
+    bool halves;               /* scores are bfloat16 */
     const unsigned char *only; /* (n) 0: never kept; NULL: all may be */
     uint32_t first;
     size_t kept;     /* 1 .. PNB__BEST_MOST */

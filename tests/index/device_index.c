@@ -93,7 +93,7 @@ static void compare_copies(const pnb__index_calls *calls, const rows *gallery, c
     ASSERT_OK(calls->nearest(there, ctx, &among, &found, &err));
     ASSERT_OK(calls->nearest(here, NULL, &among, &wanted, &err));
     assert_same(&found, &wanted);
-    assert_int_equal(found.n_unsure, wanted.n_unsure);
+    assert_true(found.n_unsure <= wanted.n_unsure); /* it is asked again with more candidates */
     pnb_hits_reset(&found);
     pnb_hits_reset(&wanted);
     calls->free(there);

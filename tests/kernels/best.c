@@ -50,6 +50,10 @@ static void test_lists(void **state)
             .m = s[0], .n = s[1], .gap = s[2], .kept = s[3], .split = s[4], .first = 70000};
         check(&c, 0x1p-20, NULL);
         check(&c, 0x1p-4, NULL); /* hundreds are equal */
+        c.halves = true;
+        check(&c, 0x1p-7, NULL);
+        check(&c, 0x1p-7, not_numbers);
+        c.halves = false;
         check(&c, 0x1p-10, rising);
         check(&c, 0x1p-10, not_numbers);
         check(&c, 0x1p-10, nothing);
@@ -71,6 +75,8 @@ static void test_filters(void **state)
         only[i] = i % 5 != 2;
     check(&c, 0x1p-6, NULL);
     check(&c, 0x1p-6, rising);
+    c.halves = true;
+    check(&c, 0x1p-6, NULL);
     free(only);
 }
 

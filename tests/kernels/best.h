@@ -4,25 +4,46 @@
 
 #include "tests/kernels/harness.h"
 
+#include "kernels/bf16.h"
+
 enum { B_SCORES, B_BEST, B_WHICH, B_N };
 
 typedef struct best_case {
     size_t m, n, gap, kept, split; /* columns before `split` are one call, the others another */
     const unsigned char *only;     /* (n) or NULL */
     uint32_t first;
+    bool halves; /* where the table has them; scores are such that they are halves */
 } best_case;
+
+/* Scores as halves, in memory that lies as theirs does; the caller frees *memory. */
+static inline const void *best_halves(const float *scores, size_t n, uint16_t **memory)
+{
+    size_t off = (uintptr_t)scores % 16 / sizeof(uint16_t);
+    *memory = aligned_alloc(16, (n + off + 16) / 8 * 16);
+    assert_non_null(*memory);
+    for (size_t i = 0; i < n; i++)
+        (*memory)[off + i] = pnb__bf16_of(scores[i]);
+    return *memory + off;
+}
 
 static inline void best_body(run *r, fixture *x)
 {
     const best_case *c = r->user;
-    size_t size = r->is_double ? sizeof(double) : sizeof(float), n_out = c->m * c->kept;
+    bool halves = c->halves && r->k.halves_of != NULL;
+    size_t size = halves ? 2 : r->is_double ? sizeof(double) : sizeof(float);
+    size_t n_out = c->m * c->kept;
+    uint16_t *memory = NULL;
+    const void *scores = P(r, x, B_SCORES);
+    if (halves)
+        scores = best_halves(scores, c->m * (c->n + c->gap), &memory);
     uint32_t *which = malloc((n_out + 1) * sizeof *which);
     assert_non_null(which);
     memset(which, 0x5a, (n_out + 1) * sizeof *which);
     pnb__best_args a = {.m = c->m,
                         .n = c->split,
                         .ld = c->n + c->gap,
-                        .scores = P(r, x, B_SCORES),
+                        .scores = scores,
+                        .halves = halves,
                         .only = c->only,
                         .first = c->first,
                         .kept = c->kept,
@@ -31,7 +52,7 @@ static inline void best_body(run *r, fixture *x)
     r->k.keep_best(r->ctx, &a);
     a.goes_on = true;
     a.n = c->n - c->split;
-    a.scores = (const char *)P(r, x, B_SCORES) + c->split * size;
+    a.scores = (const char *)scores + c->split * size;
     a.only = c->only != NULL ? c->only + c->split : NULL;
     a.first = c->first + (uint32_t)c->split;
     r->k.keep_best(r->ctx, &a);
@@ -45,6 +66,7 @@ static inline void best_body(run *r, fixture *x)
             ((float *)P(r, x, B_WHICH))[i] = (float)number;
     }
     free(which);
+    free(memory);
 }
 
 /* The arrays, scores in steps so that many are equal. */

@@ -18,8 +18,9 @@
 #include "index/hits.h"
 #include "index/product_form.h"
 #include "index/rescore.h"
+#include "index/some_queries.h"
 
-enum { DEVICE_BLOCKS = 4 };
+enum { DEVICE_BLOCKS = 8, MANY = 8 /* queries whose scores a device may round */ };
 #define DEVICE_SCORES ((size_t)1 << 27) /* 512 MB */
 #define CANDIDATES(k) (4 * (k) + 64)
 
@@ -277,128 +278,216 @@ double pnb__compressed_error(const pnb__compressed *c, const float *query)
     return norm * c->most_gap + own * c->most_norm + rounding + c->most_term * 0x1p-22;
 }
 
-/* What is looked at once the candidates are there. */
+/* What is known of a query once its candidates are there. */
+typedef struct judged {
+    double kth, worst; /* scores: the k-th best candidate's and the worst one's */
+    double error;      /* of a score, beside the share of it that rounding takes */
+    bool is_all;       /* every row that may be a hit is a candidate */
+    bool is_unsure;    /* a row that is none might be better than the last hit */
+} judged;
+
 typedef struct sure_job {
     const pnb__compressed *c;
     const pnb__among *among;
-    pnb_hits *near;
-    double *worst; /* [query] of all candidates; -infinity: no row was left out */
-    float *rows;   /* [2][D] */
+    const pnb_hits *near, *hits;
+    double rounding; /* share of a score that is lost, as scores were rounded; 0: none */
+    judged *of;       /* [query] */
+    double *some;    /* [thread][near->k] */
+    float *rows;     /* [thread][2][D] */
 } sure_job;
 
-/* The k-th best candidate has a score of at least `kth` less the error, so who lies two errors
- * below it is no hit. some [near->k] */
-static void drop_hopeless(const sure_job *job, size_t q, double *some)
+/* The most and the least that the score of a product may stand for. */
+static double most_of(const sure_job *job, const judged *f, double score)
+{
+    return score + f->error + job->rounding * fabs(score);
+}
+
+static double least_of(const sure_job *job, const judged *f, double score)
+{
+    return score - f->error - job->rounding * fabs(score);
+}
+
+/* At least k candidates are as good as the k-th one may be at the least: who cannot be is no hit.
+ */
+static void drop_hopeless(const sure_job *job, size_t q, double *some, float *query)
 {
     size_t kept = job->near->k, n = 0;
     double *score = job->near->score + q * kept;
     int64_t *index = job->near->index + q * kept;
-    double worst = (double)INFINITY;
+    judged *f = &job->of[q];
+    *f = (judged){.kth = -(double)INFINITY, .worst = (double)INFINITY};
     for (size_t i = 0; i < kept; i++)
         if (index[i] >= 0) {
-            worst = fmin(worst, score[i]);
+            f->worst = fmin(f->worst, score[i]);
             some[n++] = score[i];
         }
-    job->worst[q] = n < kept ? -(double)INFINITY : worst;
+    f->is_all = n < kept || kept >= job->c->gallery.n;
+    pnb__linear_query(job->among->queries, job->c->opts.measure, q, query);
+    f->error = pnb__compressed_error(job->c, query) + job->rounding * job->c->most_term;
     if (n <= job->among->k)
         return;
-    pnb__linear_query(job->among->queries, job->c->opts.measure, q, job->rows);
-    double kth = pnb__kth_largest(some, n, job->among->k);
-    double limit = kth - 2.001 * pnb__compressed_error(job->c, job->rows);
+    f->kth = pnb__kth_largest(some, n, job->among->k);
     for (size_t i = 0; i < kept; i++)
-        if (score[i] < limit)
+        if (most_of(job, f, score[i]) < least_of(job, f, f->kth))
             index[i] = -1;
 }
 
-/* Whether none of the rows that are no candidates can be better than the k-th hit. */
-static bool is_sure(const sure_job *job, size_t q, const pnb_hits *hits)
+static void drop_range(void *user, size_t begin, size_t end, int thread)
+{
+    const sure_job *job = user;
+    size_t dim = job->c->gallery.dim;
+    for (size_t q = begin; q < end; q++)
+        drop_hopeless(job, q, job->some + (size_t)thread * job->near->k,
+                      job->rows + (size_t)thread * 2 * dim);
+}
+
+/* Whether none of the rows that are no candidates can be better than the k-th hit: by the scores of
+ * copies where they tell, else by the hit's own. rows [2][D] */
+static bool is_sure(const sure_job *job, size_t q, float *rows)
 {
     const pnb__compressed *c = job->c;
-    float *query = job->rows, *item = job->rows + c->gallery.dim;
-    int64_t last = hits->index[q * hits->k + hits->k - 1];
+    const judged *f = &job->of[q];
+    float *query = rows, *item = rows + c->gallery.dim;
+    int64_t last = job->hits->index[(q + 1) * job->hits->k - 1];
     bool ok = true;
-    if (!(job->worst[q] > -(double)INFINITY))
-        return true; /* all that may be hits were candidates */
+    if (f->is_all || least_of(job, f, f->kth) > most_of(job, f, f->worst))
+        return true;
     if (last < 0)
         return false;
     pnb__linear_query(job->among->queries, c->opts.measure, q, query);
     double value = pnb__linear_item(&c->gallery, c->opts.measure, (size_t)last, item, &ok);
     for (size_t d = 0; d < c->gallery.dim; d++)
         value += (double)item[d] * (double)query[d];
-    return value > job->worst[q] + pnb__compressed_error(c, query);
+    return value > most_of(job, f, f->worst);
+}
+
+static void sure_range(void *user, size_t begin, size_t end, int thread)
+{
+    const sure_job *job = user;
+    for (size_t q = begin; q < end; q++)
+        job->of[q].is_unsure =
+            !is_sure(job, q, job->rows + (size_t)thread * 2 * job->c->gallery.dim);
 }
 
 static void count_unsure(const sure_job *job, pnb_hits *hits, bool *unsure)
 {
     hits->n_unsure = 0;
     for (size_t q = 0; q < hits->n_queries; q++) {
-        bool is = job->near->k < job->c->gallery.n && !is_sure(job, q, hits);
-        hits->n_unsure += is;
-        if (unsure != NULL)
-            unsure[q] = is;
+        hits->n_unsure += job->of[q].is_unsure;
+        unsure[q] = job->of[q].is_unsure;
     }
 }
 
-static pnb_status alloc_near(sure_job *job, size_t kept, double **some, pnb_error *err)
+static pnb_status alloc_sure(sure_job *job, pnb_hits *near, size_t n_threads, size_t kept,
+                             pnb_error *err)
 {
     size_t n = job->among->queries->n;
     pnb_status status;
-    *job->near = (pnb_hits){.n_queries = n, .k = kept};
-    PNB_TRY(PNB_ALLOC_ROWS(job->near->index, n, kept, err));
-    PNB_TRY(PNB_ALLOC_ROWS(job->near->score, n, kept, err));
-    PNB_TRY(PNB_ALLOC(job->worst, n, err));
-    PNB_TRY(PNB_ALLOC(*some, kept, err));
-    status = PNB_ALLOC_ROWS(job->rows, 2, job->c->gallery.dim, err);
+    *near = (pnb_hits){.n_queries = n, .k = kept};
+    PNB_TRY(PNB_ALLOC_ROWS(near->index, n, kept, err));
+    PNB_TRY(PNB_ALLOC_ROWS(near->score, n, kept, err));
+    PNB_TRY(PNB_ALLOC(job->of, n, err));
+    PNB_TRY(PNB_ALLOC_ROWS(job->some, n_threads, kept, err));
+    status = PNB_ALLOC_ROWS(job->rows, 2 * n_threads, job->c->gallery.dim, err);
 done:
     return status;
 }
 
-/* As many as CANDIDATES says, where a device keeps so many. */
-static pnb_status n_candidates(const pnb__compressed *c, size_t k, size_t *out, pnb_error *err)
+/* How a search is made. */
+typedef struct effort {
+    size_t kept; /* candidates of a query */
+    bool rounds; /* their scores, on a device */
+} effort;
+
+static pnb_status search(const pnb__compressed *c, const pnb_ctx *ctx, const pnb__among *among,
+                         effort how, pnb_hits *hits, bool *unsure, pnb_error *err)
 {
-    size_t wanted = PNB_MIN(c->gallery.n, CANDIDATES(k)), most = PNB__BEST_MOST;
-    if (c->on_device && k > most)
-        return pnb__fail(err, PNB_UNSUPPORTED,
-                         "%zu hits of an index of kind %s: a device keeps at most %zu; an exact "
-                         "index or --device cpu takes more",
-                         k, c->is_bf16 ? "bf16" : "int8", most);
-    *out = c->on_device ? PNB_MIN(wanted, most) : wanted;
-    return PNB_OK;
+    const pnb__rescoring again = {among->queries, &c->gallery, &c->opts, among->k};
+    pnb_hits near = {0};
+    sure_job job = {.c = c, .among = among, .near = &near, .hits = hits};
+    size_t n = among->queries->n;
+    pnb_status status;
+    job.rounding = how.rounds ? PNB__COMPRESSED_ROUNDING : 0;
+    PNB_TRY(alloc_sure(&job, &near, ctx != NULL ? (size_t)ctx->n_threads : 1, how.kept, err));
+    if (c->on_device)
+        PNB_TRY(pnb__compressed_scan_device(c, among, how.rounds, &near, err));
+    else
+        PNB_TRY(pnb__compressed_scan_host(c, ctx, among, &near, err));
+    pnb__parallel_for(ctx, n, 16, drop_range, &job);
+    PNB_TRY(pnb__rescore(ctx, &again, &near, hits, err));
+    pnb__parallel_for(ctx, n, 16, sure_range, &job);
+    count_unsure(&job, hits, unsure);
+done:
+    pnb__free(job.of);
+    pnb__free(job.some);
+    pnb__free(job.rows);
+    pnb_hits_reset(&near);
+    return status;
+}
+
+/* Those of which a device is unsure again, with all the candidates that it keeps. */
+static pnb_status search_again(const pnb__compressed *c, const pnb_ctx *ctx,
+                               const pnb__among *among, pnb_hits *hits, bool *unsure,
+                               pnb_error *err)
+{
+    const effort most = {PNB_MIN(c->gallery.n, (size_t)PNB__BEST_MOST), false};
+    pnb__some_queries some = {0};
+    pnb_hits found = {0};
+    bool *still = NULL;
+    pnb_status status;
+    PNB_TRY(pnb__some_queries_init(&some, among->queries, unsure, err));
+    PNB_TRY(PNB_ALLOC_ZERO(still, some.rows.n, err));
+    const pnb__among again = {&some.rows, among->k, among->only};
+    PNB_TRY(search(c, ctx, &again, most, &found, still, err));
+    pnb__some_queries_put(&some, &found, hits);
+    hits->n_unsure = found.n_unsure;
+    for (size_t i = 0; i < some.rows.n; i++)
+        unsure[some.of[i]] = still[i];
+done:
+    pnb__some_queries_reset(&some);
+    pnb_hits_reset(&found);
+    pnb__free(still);
+    return status;
+}
+
+static pnb_status check_k(const pnb__compressed *c, size_t k, pnb_error *err)
+{
+    if (!c->on_device || k <= PNB__BEST_MOST)
+        return PNB_OK;
+    return pnb__fail(err, PNB_UNSUPPORTED,
+                     "%zu hits of an index of kind %s: a device keeps at most %d; an exact index "
+                     "or --device cpu takes more",
+                     k, c->is_bf16 ? "bf16" : "int8", PNB__BEST_MOST);
 }
 
 pnb_status pnb__compressed_nearest(const pnb__compressed *c, const pnb_ctx *ctx,
                                    const pnb__among *among, pnb_hits *hits, bool *unsure,
                                    pnb_error *err)
 {
-    const pnb__rescoring again = {among->queries, &c->gallery, &c->opts, among->k};
-    pnb_hits near = {0};
-    sure_job job = {.c = c, .among = among, .near = &near};
-    double *some = NULL;
-    size_t kept = 0;
+    effort how = {PNB_MIN(c->gallery.n, CANDIDATES(among->k)), false};
     pnb_status status;
     PNB_TRY(pnb__linear_check_queries(&c->gallery, among->queries, &c->opts, err));
-    PNB_TRY(n_candidates(c, among->k, &kept, err));
-    PNB_TRY(alloc_near(&job, kept, &some, err));
-    if (c->on_device)
-        PNB_TRY(pnb__compressed_scan_device(c, among, &near, err));
-    else
-        PNB_TRY(pnb__compressed_scan_host(c, ctx, among, &near, err));
-    for (size_t q = 0; q < among->queries->n; q++)
-        drop_hopeless(&job, q, some);
-    PNB_TRY(pnb__rescore(ctx, &again, &near, hits, err));
-    count_unsure(&job, hits, unsure);
+    PNB_TRY(check_k(c, among->k, err));
+    if (c->on_device) {
+        how.kept = PNB_MIN(how.kept, (size_t)PNB__BEST_MOST);
+        how.rounds = c->is_bf16 && c->kernels.halves_of != NULL && among->queries->n >= MANY;
+    }
+    PNB_TRY(search(c, ctx, among, how, hits, unsure, err));
+    if (c->on_device && hits->n_unsure > 0)
+        status = search_again(c, ctx, among, hits, unsure, err);
 done:
-    pnb__free(job.worst);
-    pnb__free(job.rows);
-    pnb__free(some);
-    pnb_hits_reset(&near);
     return status;
 }
 
 static pnb_status nearest(const void *self, const pnb_ctx *ctx, const pnb__among *among,
                           pnb_hits *hits, pnb_error *err)
 {
-    return pnb__compressed_nearest(self, ctx, among, hits, NULL, err);
+    bool *unsure = NULL;
+    pnb_status status = PNB_ALLOC_ZERO(unsure, among->queries->n + 1, err);
+    if (status == PNB_OK)
+        status = pnb__compressed_nearest(self, ctx, among, hits, unsure, err);
+    pnb__free(unsure);
+    return status;
 }
 
 static void describe(const void *self, pnb_index_about *out)

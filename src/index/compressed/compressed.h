@@ -5,7 +5,7 @@
 #include "index/index_kind.h"
 #include "kernels/kernels.h"
 
-enum { PNB__COMPRESSED_BLOCK = 16384 }; /* rows packed together; on a device four times as many */
+enum { PNB__COMPRESSED_BLOCK = 16384 }; /* rows packed together; on a device eight times as many */
 
 typedef struct pnb__compressed {
     bool is_bf16;
@@ -27,14 +27,17 @@ typedef struct pnb__compressed {
  * lie from that with the row. */
 double pnb__compressed_error(const pnb__compressed *c, const float *query);
 
-/* Candidates of all queries: near (n, k) comes with its arrays.  Errors  NOMEM, IO (of a device) */
+/* Candidates of all queries: near (n, k) comes with its arrays. On a device scores may be rounded
+ * to bfloat16, which PNB__COMPRESSED_ROUNDING bounds.  Errors  NOMEM, IO (of a device) */
 pnb_status pnb__compressed_scan_host(const pnb__compressed *c, const pnb_ctx *ctx,
                                      const pnb__among *among, pnb_hits *near, pnb_error *err);
 pnb_status pnb__compressed_scan_device(const pnb__compressed *c, const pnb__among *among,
-                                       pnb_hits *near, pnb_error *err);
+                                       bool rounds, pnb_hits *near, pnb_error *err);
+/* Share of a score, and of a row's own term in it, that rounding takes at most. */
+#define PNB__COMPRESSED_ROUNDING (1.01 * 0x1p-9)
 
-/* The search of both kinds; unsure[q], of all queries, where not NULL: whether a row that was left
- * out might be better than the last hit. */
+/* The search of both kinds; unsure[q], of all queries: whether a row that was left out might be
+ * better than the last hit. */
 pnb_status pnb__compressed_nearest(const pnb__compressed *c, const pnb_ctx *ctx,
                                    const pnb__among *among, pnb_hits *hits, bool *unsure,
                                    pnb_error *err);

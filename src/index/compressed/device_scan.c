@@ -12,7 +12,7 @@
 
 #include "index/product_form.h"
 
-enum { PASS_QUERIES = 4096, GROUP = 1024 };
+enum { PASS_QUERIES = 2048, GROUP = 1024 };
 
 typedef struct scan {
     const pnb__compressed *c;
@@ -20,7 +20,9 @@ typedef struct scan {
     const pnb__among *among;
     size_t most, columns; /* queries of a pass, rows of a piece */
     size_t kept;
-    float *rows; /* [most][D] on the host, as all up to `only` */
+    bool rounds;     /* scores are bfloat16 */
+    bool is_rounded; /* queries are rounded once a pass, to `work`, and not by each product */
+    float *rows;     /* [most][D] on the host, as all up to `only` */
     float *best;
     uint32_t *which;
     /* on the device */
@@ -36,6 +38,11 @@ typedef struct piece {
 
 enum { PIECES = 6 };
 
+static size_t score_bytes(const scan *s)
+{
+    return s->rounds ? sizeof(uint16_t) : sizeof(float);
+}
+
 static void list_pieces(scan *s, piece out[PIECES])
 {
     const pnb__kernels *k = s->k;
@@ -43,7 +50,7 @@ static void list_pieces(scan *s, piece out[PIECES])
     size_t work =
         s->c->is_bf16 ? k->gemm_bf16_work(s->most, dim, 1) : k->gemm_i8_work(s->most, dim);
     const piece all[PIECES] = {{&s->query, s->most * dim * sizeof(float)},
-                               {&s->score, s->most * s->columns * sizeof(float)},
+                               {&s->score, s->most * s->columns * score_bytes(s)},
                                {&s->device_best, lists * sizeof(float)},
                                {&s->device_which, lists * sizeof(uint32_t)},
                                {&s->work, PNB_MAX(work, (size_t)64)},
@@ -100,12 +107,14 @@ static void multiply(const scan *s, size_t n, size_t begin, size_t end)
                                      .n_batch = 1,
                                      .alpha = 1,
                                      .act = PNB__IDENTITY,
-                                     .a = s->query,
-                                     .c = (float *)s->score + (at - begin),
+                                     .a = s->is_rounded ? s->work : s->query,
+                                     .c = (char *)s->score + (at - begin) * score_bytes(s),
                                      .bias = (const float *)c->device_term + at,
                                      .packed = block,
                                      .packed_first = at % c->block,
-                                     .work = s->work};
+                                     .work = s->work,
+                                     .a_halves = s->is_rounded,
+                                     .c_halves = s->rounds};
         if (c->is_bf16)
             s->k->gemm_bf16(s->k->ctx, &args);
         else
@@ -136,12 +145,15 @@ static pnb_status scan_pass(const scan *s, size_t first, size_t n, pnb_hits *nea
     for (size_t q = 0; q < n; q++)
         pnb__linear_query(s->among->queries, c->opts.measure, first + q, s->rows + q * dim);
     PNB_TRY(s->k->mem_write(s->k->ctx, s->query, s->rows, n * dim * sizeof(float), err));
+    if (s->is_rounded)
+        s->k->halves_of(s->k->ctx, n * dim, s->query, s->work);
     for (size_t at = 0; at < c->gallery.n; at += s->columns) {
         size_t end = PNB_MIN(at + s->columns, c->gallery.n);
         const pnb__best_args best = {.m = n,
                                      .n = end - at,
                                      .ld = s->columns,
                                      .scores = s->score,
+                                     .halves = s->rounds,
                                      .only = s->only != NULL ? (unsigned char *)s->only + at : NULL,
                                      .first = (uint32_t)at,
                                      .kept = s->kept,
@@ -169,10 +181,11 @@ static size_t choose_columns(const pnb__compressed *c, size_t n_queries)
 }
 
 pnb_status pnb__compressed_scan_device(const pnb__compressed *c, const pnb__among *among,
-                                       pnb_hits *near, pnb_error *err)
+                                       bool rounds, pnb_hits *near, pnb_error *err)
 {
     size_t n = among->queries->n;
-    scan s = {.c = c, .k = &c->kernels, .among = among, .kept = near->k};
+    scan s = {.c = c, .k = &c->kernels, .among = among, .kept = near->k, .rounds = rounds};
+    s.is_rounded = c->is_bf16 && c->kernels.halves_of != NULL;
     s.most = PNB_MIN(n, (size_t)PASS_QUERIES);
     s.columns = choose_columns(c, s.most);
     pnb_status status = reserve(&s, err);

@@ -363,9 +363,10 @@ extern "C" void pnb__cuda_gemm_bf16(const pnb_ctx *ctx, const pnb__gemm_args *g)
     p.ldb = longer.k;
     p.a = g->a_halves ? g->a : a;
     p.b = static_cast<const unsigned short *>(g->packed->data) + g->packed_first * longer.k;
-    if (parts == 1 && !g->a_halves && !g->c_halves && is_plain(g) && g->residual == NULL &&
+    if (parts == 1 && !g->c_halves && is_plain(g) && g->residual == NULL && p.lda == g->k &&
         pnb__cuda_is_few_rows(g->m, g->k, p.b))
-        pnb__cuda_multiply_few_rows(ctx, g, a, static_cast<const unsigned short *>(p.b));
+        pnb__cuda_multiply_few_rows(ctx, g, static_cast<const unsigned short *>(p.a),
+                                    static_cast<const unsigned short *>(p.b));
     else if (g->c_halves)
         multiply_to_halves(ctx, &longer, p);
     else

@@ -546,7 +546,8 @@ static void best_shapes(shape *s)
             only[i] = pnb__rng_below(&s->rng, 4) != 0;
     }
     fixture x = fixture_of(s, 0, 0);
-    best_arrays(&x, &c, flag(s, "ties") ? 0x1p-5 : 0x1p-20);
+    c.halves = flag(s, "halves");
+    best_arrays(&x, &c, flag(s, "ties") ? 0x1p-5 : c.halves ? 0x1p-7 : 0x1p-20);
     compare_all(&x, best_body, &c);
     free(only);
 }
