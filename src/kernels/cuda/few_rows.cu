@@ -38,7 +38,7 @@ __device__ inline float dot_of_eight(uint4 b, float4 low, float4 high)
 }
 
 /* Of the weight, at once: as many as registers hold sums of. */
-constexpr int rows_for(int m)
+__host__ __device__ constexpr int rows_for(int m)
 {
     return m <= 2 ? 8 : 4;
 }
