@@ -511,6 +511,22 @@ static void check_batches(pnb_model *m)
     free(many);
 }
 
+/* As training leaves them: made models have biases of 0, which hide in what order sums are made. */
+static void bend_biases(pnb_model *m)
+{
+    size_t n_biases = 0;
+    for (size_t i = 0; i < pnb__model_n_params(m); i++) {
+        pnb__param *p = pnb__model_param(m, i);
+        if (strstr(p->name, "bias") == NULL)
+            continue;
+        float *values = p->data;
+        for (size_t k = 0; k < p->n; k++)
+            values[k] += 0.1F * (float)sin((double)(k * 7 + i));
+        n_biases++;
+    }
+    assert_true(n_biases > 20);
+}
+
 /* Batch-invariant contexts: the bits of an embedding do not depend on the batch, on every set of
  * instructions, in f32 and with small weights. */
 static void test_batches_do_not_change_bits(void **state)
@@ -526,6 +542,7 @@ static void test_batches_do_not_change_bits(void **state)
             continue;
         pnb_model *m = NULL;
         assert_int_equal(pnb_model_init(&m, one, "tiny", 3, NULL), PNB_OK);
+        bend_biases(m);
         check_batches(m);
         assert_int_equal(pnb_model_quantize(m, PNB_STORE_INT8, 7, NULL), PNB_OK);
         check_batches(m);
