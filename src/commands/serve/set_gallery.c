@@ -178,15 +178,17 @@ static pnb_status list_conformal(void *self, bool is_image, double alpha, const 
 
 /* ---- rows ---- */
 
-static bool find_id(void *self, const char *id, size_t *row)
+static pnb_status find_id(void *self, const char *id, size_t *row, pnb_error *err)
 {
     const pnb__set_gallery *g = self;
     size_t place, step = 0;
     while ((place = pnb__key_map_next(&g->ids, hash_id(id), &step)) != PNB__NO_KEY &&
            strcmp(pnb__set_id(g->set, place), id) != 0) {
     }
+    if (place == PNB__NO_KEY)
+        return pnb__fail(err, PNB_NOT_FOUND, "there is no row '%.80s' in this set", id);
     *row = place;
-    return place != PNB__NO_KEY;
+    return PNB_OK;
 }
 
 static pnb_status take_rows(void *self, const size_t *rows, size_t n, pnb_embeddings **out,
@@ -242,26 +244,33 @@ static pnb_status pick_rows(void *self, pnb_store_order order, size_t limit, pnb
     return PNB_OK;
 }
 
-static void put_fields(void *self, size_t row, pnb__buf *b)
+static pnb_status put_fields(void *self, size_t row, pnb__buf *b, pnb_error *err)
 {
     const pnb__set_gallery *g = self;
     const char *caption = g->set->texts != NULL ? g->set->texts[row] : NULL;
+    (void)err;
     pnb__json_put(b, "\"id\":%s", pnb__set_id(g->set, row));
     if (caption != NULL)
         pnb__json_put(b, ",\"caption\":%s", caption);
     if (g->set->extras != NULL && g->set->extras[row] != NULL)
         pnb__gallery_put_extra(g->set->extras[row], caption != NULL, b);
+    return PNB_OK;
 }
 
-static size_t count_rows(void *self)
+static pnb_status count_rows(void *self, size_t *n, pnb_error *err)
 {
     const pnb__set_gallery *g = self;
-    return g->set->n;
+    (void)err;
+    *n = g->set->n;
+    return PNB_OK;
 }
 
-static bool has_row(void *self, size_t row)
+static pnb_status has_row(void *self, size_t row, bool *has, pnb_error *err)
 {
-    return row < count_rows(self);
+    const pnb__set_gallery *g = self;
+    (void)err;
+    *has = row < g->set->n;
+    return PNB_OK;
 }
 
 pnb__gallery pnb__set_gallery_view(pnb__set_gallery *g, const char *name)

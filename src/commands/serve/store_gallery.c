@@ -2,7 +2,8 @@
  *
  * Every call reads the collection as it is at that moment: a row that another program has removed
  * is in no search that begins afterwards, and one that goes between a search and the reading of
- * what is known of it is left out. */
+ * what is known of it is left out. A database that does not answer, is gone or is damaged is no
+ * fault of a request, and no empty collection either: such errors are IO here. */
 #include "commands/serve/store_gallery.h"
 
 #include <math.h>
@@ -25,6 +26,16 @@ struct pnb__store_gallery {
     pnb_search_opts approx; /* how its shards are searched; kind EXACT: all rows are looked at */
     char *path;
 };
+
+/* What went wrong with the database or a file of the collection, not with what was asked. */
+static pnb_status of_store(pnb_status status, pnb_error *err)
+{
+    if (status != PNB_FORMAT && status != PNB_NOT_FOUND)
+        return status;
+    if (err != NULL && err->status == status)
+        err->status = PNB_IO;
+    return PNB_IO;
+}
 
 /* ---- opening ---- */
 
@@ -123,7 +134,7 @@ static pnb_status find_hits(const pnb__store_gallery *g, const pnb_embeddings *q
     bool is_approx = opts.search.measure == g->approx.measure && !ask->exact;
     opts.search.kind = is_approx ? g->approx.kind : PNB_INDEX_EXACT;
     opts.search.recall = g->approx.recall;
-    status = pnb_store_search(g->store, g->ctx, query, &opts, hits, err);
+    status = of_store(pnb_store_search(g->store, g->ctx, query, &opts, hits, err), err);
     if (status != PNB_OK)
         return status;
     if (opts.search.kind != PNB_INDEX_EXACT)
@@ -131,7 +142,7 @@ static pnb_status find_hits(const pnb__store_gallery *g, const pnb_embeddings *q
     way->may_differ = hits->n_unsure > 0;
     while (n_hits < hits->k && hits->number[n_hits] >= 0)
         n_hits++;
-    return pnb_store_get(g->store, hits->number, n_hits, rows, err);
+    return of_store(pnb_store_get(g->store, hits->number, n_hits, rows, err), err);
 }
 
 static pnb_status search_rows(void *self, const pnb_embeddings *query, const pnb__gallery_ask *ask,
@@ -174,7 +185,7 @@ static pnb_status find_related(void *self, const pnb_embeddings *query, bool ins
     *n = 0;
     if (status != PNB_OK || rows.n == 0)
         goto done;
-    PNB_TRY(pnb_store_set(g->store, &rows, &near, err));
+    PNB_TRY(of_store(pnb_store_set(g->store, &rows, &near, err), err));
     PNB_TRY(pnb__gallery_related(g->ctx, query, near, inside, k, out, n, err));
     for (size_t i = 0; i < *n; i++) {
         out[i].uncertainty = rows.items[out[i].row].uncertainty;
@@ -189,34 +200,36 @@ done:
 
 /* ---- rows ---- */
 
-/* None where the row is gone, or cannot be read. */
-static pnb_store_rows row_of(const pnb__store_gallery *g, size_t number)
+/* None where the row is gone. */
+static pnb_status row_of(const pnb__store_gallery *g, size_t number, pnb_store_rows *rows,
+                         pnb_error *err)
 {
-    pnb_store_rows rows = {0};
-    pnb_error why = PNB_ERROR_INIT;
-    if (number <= INT64_MAX)
-        pnb_store_get(g->store, &(int64_t){(int64_t)number}, 1, &rows, &why);
-    return rows;
+    *rows = (pnb_store_rows){0};
+    if (number > INT64_MAX)
+        return PNB_OK;
+    return of_store(pnb_store_get(g->store, &(int64_t){(int64_t)number}, 1, rows, err), err);
 }
 
-static bool has_row(void *self, size_t row)
+static pnb_status has_row(void *self, size_t row, bool *has, pnb_error *err)
 {
-    pnb_store_rows rows = row_of(self, row);
-    bool has = rows.n == 1;
+    pnb_store_rows rows;
+    pnb_status status = row_of(self, row, &rows, err);
+    *has = rows.n == 1;
     pnb_store_rows_reset(&rows);
-    return has;
+    return status;
 }
 
-static bool find_id(void *self, const char *id, size_t *row)
+static pnb_status find_id(void *self, const char *id, size_t *row, pnb_error *err)
 {
     const pnb__store_gallery *g = self;
     pnb_store_rows rows = {0};
-    pnb_error why = PNB_ERROR_INIT;
-    bool has = pnb_store_get_ids(g->store, &id, 1, &rows, &why) == PNB_OK && rows.n == 1;
-    if (has)
+    pnb_status status = of_store(pnb_store_get_ids(g->store, &id, 1, &rows, err), err);
+    if (status == PNB_OK && rows.n == 1)
         *row = (size_t)rows.items[0].number;
+    else if (status == PNB_OK)
+        status = pnb__fail(err, PNB_NOT_FOUND, "there is no row '%.80s' in %s", id, g->name);
     pnb_store_rows_reset(&rows);
-    return has;
+    return status;
 }
 
 static pnb_status take_rows(void *self, const size_t *rows, size_t n, pnb_embeddings **out,
@@ -229,7 +242,7 @@ static pnb_status take_rows(void *self, const size_t *rows, size_t n, pnb_embedd
     for (size_t i = 0; status == PNB_OK && i < n; i++)
         numbers[i] = rows[i] <= INT64_MAX ? (int64_t)rows[i] : -1;
     if (status == PNB_OK)
-        status = pnb_store_get(g->store, numbers, n, &found, err);
+        status = of_store(pnb_store_get(g->store, numbers, n, &found, err), err);
     if (status == PNB_OK)
         status = found.n == n ? pnb_store_set(g->store, &found, out, err)
                               : pnb__fail(err, PNB_NOT_FOUND, "a row was removed meanwhile");
@@ -243,7 +256,7 @@ static pnb_status pick_rows(void *self, pnb_store_order order, size_t limit, pnb
 {
     const pnb__store_gallery *g = self;
     pnb_store_rows rows = {0};
-    pnb_status status = pnb_store_first(g->store, NULL, order, limit, &rows, err);
+    pnb_status status = of_store(pnb_store_first(g->store, NULL, order, limit, &rows, err), err);
     *n = rows.n;
     for (size_t i = 0; i < rows.n; i++)
         out[i] = (pnb__found){(size_t)rows.items[i].number, NAN, NAN, rows.items[i].uncertainty};
@@ -280,9 +293,10 @@ static void put_tags(const char *tags, pnb__buf *b)
     pnb__buf_putc(b, ']');
 }
 
-static void put_fields(void *self, size_t number, pnb__buf *b)
+static pnb_status put_fields(void *self, size_t number, pnb__buf *b, pnb_error *err)
 {
-    pnb_store_rows rows = row_of(self, number);
+    pnb_store_rows rows;
+    pnb_status status = row_of(self, number, &rows, err);
     const pnb_store_row *row = rows.n == 1 ? &rows.items[0] : NULL;
     pnb__json_put(b, "\"id\":%s", row != NULL ? row->id : "");
     if (row != NULL && row->caption != NULL)
@@ -294,14 +308,16 @@ static void put_fields(void *self, size_t number, pnb__buf *b)
     if (row != NULL && row->extra != NULL)
         pnb__gallery_put_extra(row->extra, row->caption != NULL, b);
     pnb_store_rows_reset(&rows);
+    return status;
 }
 
-static size_t count_rows(void *self)
+static pnb_status count_rows(void *self, size_t *n, pnb_error *err)
 {
     const pnb__store_gallery *g = self;
     pnb_store_about about = {0};
-    pnb_error why = PNB_ERROR_INIT;
-    return pnb_store_describe(g->store, &about, &why) == PNB_OK ? about.n_rows : 0;
+    pnb_status status = of_store(pnb_store_describe(g->store, &about, err), err);
+    *n = about.n_rows;
+    return status;
 }
 
 /* ---- writing ---- */
@@ -327,7 +343,7 @@ static pnb_status add_rows(void *self, const pnb__gallery_batch *batch, pnb_stor
         status = pnb_store_add(g->store, &rows, added, err);
     pnb_store_end(g->store);
     pthread_mutex_unlock(&g->writing);
-    return status;
+    return of_store(status, err);
 }
 
 static pnb_status remove_rows(void *self, const char *const *ids, size_t n, size_t *n_removed,
@@ -340,7 +356,7 @@ static pnb_status remove_rows(void *self, const char *const *ids, size_t n, size
         status = pnb_store_remove(g->store, ids, n, n_removed, err);
     pnb_store_end(g->store);
     pthread_mutex_unlock(&g->writing);
-    return status;
+    return of_store(status, err);
 }
 
 /* ---- approximate search ---- */

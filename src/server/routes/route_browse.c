@@ -36,22 +36,25 @@ static pnb_status browse(pnb__served *s, const pnb__gallery *g, const json_t *bo
     return pnb__browse_order(g, order, k, out, err);
 }
 
-static void put_reply(const pnb__gallery *g, const char *by, const pnb__browsed *found,
-                      bool thumbnails, pnb__buf *b)
+static pnb_status put_reply(const pnb__gallery *g, const char *by, const pnb__browsed *found,
+                            bool thumbnails, pnb__buf *b, pnb_error *err)
 {
+    size_t n_rows = 0;
+    pnb_status status = g->calls->count(g->self, &n_rows, err);
     pnb__json_put(b, "{\"object\":\"list\",\"collection\":%s,\"by\":%s,\"n_rows\":%zu,", g->name,
-                  by, g->calls->count(g->self));
+                  by, n_rows);
     pnb__buf_printf(b, "\"n_looked\":%zu,\"hits\":[", found->n_looked);
-    for (size_t i = 0; i < found->n; i++) {
+    for (size_t i = 0; i < found->n && status == PNB_OK; i++) {
         pnb__buf_puts(b, i > 0 ? ",{" : "{");
         if (found->group != NULL)
             pnb__buf_printf(b, "\"group\":%zu,", found->group[i]);
         if (!isnan(found->rows[i].score))
             pnb__json_put(b, "\"score\":%f,", found->rows[i].score);
-        pnb__found_put(g, &found->rows[i], thumbnails, b);
+        status = pnb__found_put(g, &found->rows[i], thumbnails, b, err);
         pnb__buf_putc(b, '}');
     }
     pnb__buf_puts(b, "]}\n");
+    return status;
 }
 
 static pnb_status run(pnb__served *s, const pnb__http_request *q, const json_t *body,
@@ -64,7 +67,7 @@ static pnb_status run(pnb__served *s, const pnb__http_request *q, const json_t *
     (void)q;
     PNB_TRY(pnb__gallery_find(&g, s, pnb__field_text(body, "collection", NULL), NULL, err));
     PNB_TRY(browse(s, g, body, by, &found, err));
-    put_reply(g, by, &found, pnb__field_flag(body, "thumbnails", false), &r->body);
+    status = put_reply(g, by, &found, pnb__field_flag(body, "thumbnails", false), &r->body, err);
 done:
     pnb__browsed_reset(&found);
     return status;

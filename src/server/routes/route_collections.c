@@ -11,26 +11,29 @@
 
 /* ---- listing ---- */
 
-static void put_one(const pnb__gallery *g, pnb__buf *b)
+static pnb_status put_one(const pnb__gallery *g, pnb__buf *b, pnb_error *err)
 {
+    size_t n_rows = 0;
+    pnb_status status = g->calls->count(g->self, &n_rows, err);
     pnb__json_put(b, "{\"name\":%s,\"modality\":%s,\"n_rows\":%zu,\"can_change\":%i}", g->name,
-                  g->modality, g->calls->count(g->self), g->calls->add != NULL);
+                  g->modality, n_rows, g->calls->add != NULL);
+    return status;
 }
 
 static pnb_status run_list(pnb__served *s, const pnb__http_request *q, const json_t *body,
                            pnb__http_reply *r, pnb_error *err)
 {
     size_t n = s->n_galleries;
+    pnb_status status = PNB_OK;
     (void)q;
     (void)body;
-    (void)err;
     pnb__json_put(&r->body, "{\"object\":\"list\",\"can_create\":%i,\"data\":[", s->create != NULL);
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n && status == PNB_OK; i++) {
         pnb__buf_puts(&r->body, i > 0 ? "," : "");
-        put_one(&s->galleries[i], &r->body);
+        status = put_one(&s->galleries[i], &r->body, err);
     }
     pnb__buf_puts(&r->body, "]}\n");
-    return PNB_OK;
+    return status;
 }
 
 #define ONE_SCHEMA                                                                                 \
@@ -64,9 +67,7 @@ static pnb_status run_create(pnb__served *s, const pnb__http_request *q, const j
     pnb_status status = s->create(s, name, pnb__field_text(body, "modality", "image"), err);
     if (status == PNB_OK)
         status = pnb__gallery_find(&g, s, name, NULL, err);
-    if (status == PNB_OK)
-        put_one(g, &r->body);
-    return status;
+    return status == PNB_OK ? put_one(g, &r->body, err) : status;
 }
 
 const pnb__route pnb__route_collection_create = {.method = "POST",
@@ -219,6 +220,7 @@ static pnb_status run_add(pnb__served *s, const pnb__http_request *q, const json
     const pnb__gallery *g = NULL;
     adding a = {0};
     pnb_store_added added = {0};
+    size_t n_rows = 0;
     const json_t *tags = pnb__field_of(body, "tags");
     pnb_status status;
     PNB_TRY(pnb__server_check_model(s, body, err));
@@ -233,11 +235,11 @@ static pnb_status run_add(pnb__served *s, const pnb__http_request *q, const json
                                       .tags = a.tags,
                                       .n_tags = json_array_size(tags)};
     PNB_TRY(g->calls->add(g->self, &batch, &added, err));
+    PNB_TRY(g->calls->count(g->self, &n_rows, err));
     pnb__json_put(&r->body,
                   "{\"collection\":%s,\"n_added\":%zu,\"n_known\":%zu,\"n_replaced\":%zu,"
                   "\"n_rows\":%zu}\n",
-                  g->name, added.n_added, added.n_known, added.n_replaced,
-                  g->calls->count(g->self));
+                  g->name, added.n_added, added.n_known, added.n_replaced, n_rows);
 done:
     reset(&a);
     return status;
@@ -263,7 +265,7 @@ static pnb_status run_remove(pnb__served *s, const pnb__http_request *q, const j
                              pnb__http_reply *r, pnb_error *err)
 {
     const json_t *list = pnb__field_of(body, "ids");
-    size_t n = json_array_size(list), n_removed = 0;
+    size_t n = json_array_size(list), n_removed = 0, n_rows = 0;
     const pnb__gallery *g = NULL;
     const char **ids = NULL;
     pnb_status status;
@@ -273,8 +275,9 @@ static pnb_status run_remove(pnb__served *s, const pnb__http_request *q, const j
     for (size_t i = 0; i < n; i++)
         ids[i] = json_string_value(json_array_get(list, i));
     PNB_TRY(g->calls->remove(g->self, ids, n, &n_removed, err));
+    PNB_TRY(g->calls->count(g->self, &n_rows, err));
     pnb__json_put(&r->body, "{\"collection\":%s,\"n_removed\":%zu,\"n_rows\":%zu}\n", g->name,
-                  n_removed, g->calls->count(g->self));
+                  n_removed, n_rows);
 done:
     pnb__free(ids);
     return status;

@@ -51,16 +51,17 @@ static pnb_status find_query(pnb__served *s, const pnb__http_request *q, const j
                           : pnb__query_of_input(s, q, text, image, out, err);
 }
 
-static void put_found(const pnb__gallery *g, const pnb__found *found, size_t n, size_t n_shown,
-                      pnb__buf *b)
+static pnb_status put_found(const pnb__gallery *g, const pnb__found *found, size_t n,
+                            size_t n_shown, pnb__buf *b, pnb_error *err)
 {
+    pnb_status status = PNB_OK;
     pnb__buf_putc(b, '[');
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n && status == PNB_OK; i++) {
         pnb__buf fields = {0};
         pnb__buf_puts(b, i > 0 ? "," : "");
         pnb__json_put(b, "{\"id\":%zu,\"similarity\":%f", found[i].row, found[i].score);
         if (i < n_shown)
-            g->calls->put_fields(g->self, found[i].row, &fields);
+            status = g->calls->put_fields(g->self, found[i].row, &fields, err);
         /* "id" is the number here; the row's own name goes under "key" */
         if (fields.size > 5)
             pnb__buf_printf(b, ",\"key\":%s", fields.data + strlen("\"id\":"));
@@ -69,6 +70,7 @@ static void put_found(const pnb__gallery *g, const pnb__found *found, size_t n, 
         pnb__buf_putc(b, '}');
     }
     pnb__buf_puts(b, "]\n");
+    return status;
 }
 
 static pnb_status run_knn(pnb__served *s, const pnb__http_request *q, const json_t *body,
@@ -78,17 +80,17 @@ static pnb_status run_knn(pnb__served *s, const pnb__http_request *q, const json
     pnb__query_row query = {0};
     pnb__found *found = NULL;
     pnb__gallery_way way;
-    size_t n = 0, n_shown = pnb__field_size(body, "num_images", 10);
+    size_t n = 0, n_rows = 0, n_shown = pnb__field_size(body, "num_images", 10);
     size_t k = pnb__field_size(body, "num_result_ids", n_shown);
     pnb_status status;
     PNB_TRY(pnb__gallery_find(&g, s, pnb__field_text(body, "indice_name", NULL),
                               pnb__field_text(body, "modality", "image"), err));
     PNB_TRY(find_query(s, q, body, &query, err));
-    size_t n_rows = g->calls->count(g->self); /* asked once: rows may come meanwhile */
+    PNB_TRY(g->calls->count(g->self, &n_rows, err)); /* asked once: rows may come meanwhile */
     k = PNB_MIN(k, n_rows);
     PNB_TRY(PNB_ALLOC(found, k + 1, err));
     PNB_TRY(pnb__server_search(s, g, &query, &(pnb__gallery_ask){.k = k}, found, &n, &way, err));
-    put_found(g, found, n, n_shown, &r->body);
+    status = put_found(g, found, n, n_shown, &r->body, err);
 done:
     pnb__free(found);
     pnb_embeddings_free(query.set);
@@ -112,6 +114,27 @@ static pnb_status run_indices(pnb__served *s, const pnb__http_request *q, const 
     return PNB_OK;
 }
 
+static pnb_status put_row(const pnb__gallery *g, const json_t *id, size_t at, pnb__buf *b,
+                          pnb_error *err)
+{
+    json_int_t row = json_integer_value(id);
+    size_t n_rows = 0;
+    bool has = false;
+    pnb_status status;
+    if (json_is_integer(id) && row >= 0)
+        PNB_TRY(g->calls->has_row(g->self, (size_t)row, &has, err));
+    if (!has)
+        PNB_TRY(g->calls->count(g->self, &n_rows, err));
+    if (!has)
+        PNB_TRY(pnb__fail(err, PNB_ARG, "'ids' has at %zu no row of %s, which has %zu", at, g->name,
+                          n_rows));
+    pnb__json_put(b, "{\"id\":%lld,\"metadata\":{", row);
+    status = g->calls->put_fields(g->self, (size_t)row, b, err);
+    pnb__buf_puts(b, "}}");
+done:
+    return status;
+}
+
 static pnb_status put_rows(const pnb__gallery *g, const json_t *ids, pnb__buf *b, pnb_error *err)
 {
     const json_t *id;
@@ -119,14 +142,10 @@ static pnb_status put_rows(const pnb__gallery *g, const json_t *ids, pnb__buf *b
     pnb__buf_putc(b, '[');
     json_array_foreach(ids, i, id)
     {
-        json_int_t row = json_integer_value(id);
-        if (!json_is_integer(id) || row < 0 || !g->calls->has_row(g->self, (size_t)row))
-            return pnb__fail(err, PNB_ARG, "'ids' has at %zu no row of %s, which has %zu", i,
-                             g->name, g->calls->count(g->self));
         pnb__buf_puts(b, i > 0 ? "," : "");
-        pnb__json_put(b, "{\"id\":%lld,\"metadata\":{", row);
-        g->calls->put_fields(g->self, (size_t)row, b);
-        pnb__buf_puts(b, "}}");
+        pnb_status status = put_row(g, id, i, b, err);
+        if (status != PNB_OK)
+            return status;
     }
     pnb__buf_puts(b, "]\n");
     return PNB_OK;

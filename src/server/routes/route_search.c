@@ -133,18 +133,20 @@ static pnb_status read_filter(const json_t *body, row_filter *f, pnb_error *err)
 
 /* ---- the reply ---- */
 
-static void put_hits(const pnb__gallery *g, const pnb__found *found, size_t n, bool thumbnails,
-                     pnb__buf *b)
+static pnb_status put_hits(const pnb__gallery *g, const pnb__found *found, size_t n,
+                           bool thumbnails, pnb__buf *b, pnb_error *err)
 {
+    pnb_status status = PNB_OK;
     pnb__buf_puts(b, ",\"hits\":[");
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n && status == PNB_OK; i++) {
         pnb__buf_puts(b, i > 0 ? "," : "");
         pnb__json_put(b, "{\"rank\":%zu,\"score\":%f,\"p_match\":%f,", i + 1, found[i].score,
                       found[i].p_match);
-        pnb__found_put(g, &found[i], thumbnails, b);
+        status = pnb__found_put(g, &found[i], thumbnails, b, err);
         pnb__buf_putc(b, '}');
     }
     pnb__buf_putc(b, ']');
+    return status;
 }
 
 /* Captions inside of the query, or around it, as a list under a key. */
@@ -160,7 +162,7 @@ static pnb_status put_related(pnb__served *s, const pnb__query_row *query, bool 
     pnb__buf_printf(b, ",\"%s\":[", key);
     for (size_t i = 0; i < n && status == PNB_OK; i++) {
         pnb__buf_puts(b, i > 0 ? ",{" : "{");
-        pnb__found_put(g, &found[i], false, b);
+        status = pnb__found_put(g, &found[i], false, b, err);
         pnb__buf_putc(b, '}');
     }
     pnb__buf_putc(b, ']');
@@ -262,13 +264,14 @@ static pnb_status answer(pnb__served *s, const pnb__gallery *g, const pnb__query
                          const json_t *body, pnb__buf *b, pnb_error *err)
 {
     double u;
-    size_t wanted = pnb__field_size(body, "k", 10), n_rows = g->calls->count(g->self);
-    size_t k = PNB_MIN(wanted, n_rows), n = 0; /* asked once: rows may come meanwhile */
+    size_t wanted = pnb__field_size(body, "k", 10), n_rows = 0, n = 0;
     const char *by = NULL;
     pnb__gallery_way way;
     pnb__found *found = NULL;
     row_filter f = {0};
     pnb_status status;
+    PNB_TRY(g->calls->count(g->self, &n_rows, err)); /* asked once: rows may come meanwhile */
+    size_t k = PNB_MIN(wanted, n_rows);
     PNB_TRY(read_filter(body, &f, err));
     PNB_TRY(uncertainty_of(query, &u, err));
     PNB_TRY(PNB_ALLOC(found, k + 1, err));
@@ -289,7 +292,7 @@ static pnb_status answer(pnb__served *s, const pnb__gallery *g, const pnb__query
     if (u > s->spread[query->is_image].vague)
         PNB_TRY(put_suggestions(s, query, b, err));
     PNB_TRY(put_extras(s, g, query, body, found, n, b, err));
-    put_hits(g, found, n, pnb__field_flag(body, "thumbnails", false), b);
+    PNB_TRY(put_hits(g, found, n, pnb__field_flag(body, "thumbnails", false), b, err));
     pnb__buf_puts(b, "}\n");
 done:
     pnb__free(found);

@@ -23,8 +23,7 @@ pnb_status pnb__browse_order(const pnb__gallery *g, pnb_store_order order, size_
     pnb_status status = PNB_ALLOC(out->rows, k, err);
     if (status == PNB_OK)
         status = g->calls->pick(g->self, order, k, out->rows, &out->n, err);
-    out->n_looked = g->calls->count(g->self);
-    return status;
+    return status == PNB_OK ? g->calls->count(g->self, &out->n_looked, err) : status;
 }
 
 /* ---- rows against each other ---- */

@@ -42,7 +42,8 @@ typedef struct pnb__gallery_way {
 } pnb__gallery_way;
 
 /* Any thread may call, several at once. A query is a set of one row. Calls that are NULL are not
- * there for that kind. */
+ * there for that kind. Errors of all: IO, where what keeps the rows does not answer, is gone or is
+ * damaged: nobody may take that for an empty collection. */
 typedef struct pnb__gallery_calls {
     /* The nearest of the rows that may be hits, best first.
      * Errors  ARG (also: no rows that a filter could tell apart), SHAPE (a query of another model
@@ -56,7 +57,8 @@ typedef struct pnb__gallery_calls {
     /* The nearest rows that lie inside of the query, or those that the query lies in. */
     pnb_status (*related)(void *self, const pnb_embeddings *query, bool inside, size_t k,
                           pnb__found *out, size_t *n, pnb_error *err);
-    bool (*find)(void *self, const char *id, size_t *row);
+    /* Errors  NOT_FOUND */
+    pnb_status (*find)(void *self, const char *id, size_t *row, pnb_error *err);
     /* A new set of rows.  Errors  NOT_FOUND (one is gone), NOMEM */
     pnb_status (*take)(void *self, const size_t *rows, size_t n, pnb_embeddings **out,
                        pnb_error *err);
@@ -71,9 +73,9 @@ typedef struct pnb__gallery_calls {
                          pnb_error *err);
     /* Appends "id":...,"caption":... and further fields of a row, without braces. Paths of this
      * machine are none of them. */
-    void (*put_fields)(void *self, size_t row, pnb__buf *b);
-    size_t (*count)(void *self); /* rows at the moment */
-    bool (*has_row)(void *self, size_t row);
+    pnb_status (*put_fields)(void *self, size_t row, pnb__buf *b, pnb_error *err);
+    pnb_status (*count)(void *self, size_t *n, pnb_error *err); /* rows at the moment */
+    pnb_status (*has_row)(void *self, size_t row, bool *has, pnb_error *err);
 } pnb__gallery_calls;
 
 typedef struct pnb__gallery {

@@ -109,8 +109,9 @@ done:
 pnb_status pnb__query_of_id(const pnb__gallery *g, const char *id, pnb__query_row *out,
                             pnb_error *err)
 {
-    if (!g->calls->find(g->self, id, &out->row))
-        return pnb__fail(err, PNB_NOT_FOUND, "there is no row '%.80s' in %s", id, g->name);
+    pnb_status status = g->calls->find(g->self, id, &out->row, err);
+    if (status != PNB_OK)
+        return status;
     out->is_row = true;
     out->is_image = strcmp(g->modality, "image") == 0;
     return g->calls->take(g->self, &out->row, 1, &out->set, err);
@@ -124,13 +125,14 @@ pnb_status pnb__server_search(pnb__served *s, const pnb__gallery *g, const pnb__
 {
     double begin = pnb__now_s();
     pnb__gallery_ask more = *ask;
-    size_t n_kept = 0;
-    size_t wanted = ask->k + query->is_row, n_rows = g->calls->count(g->self);
-    more.k = PNB_MIN(wanted, n_rows); /* asked once: rows may come meanwhile */
+    size_t n_kept = 0, n_rows = 0, wanted = ask->k + query->is_row;
     *way = (pnb__gallery_way){.measure = ""};
-    pnb_status status = g->calls->search(g->self, query->set, &more, found, n, way, err);
+    pnb_status status = g->calls->count(g->self, &n_rows, err);
+    more.k = PNB_MIN(wanted, n_rows);
+    if (status == PNB_OK)
+        status = g->calls->search(g->self, query->set, &more, found, n, way, err);
     pnb__metrics_stage(&s->server->metrics, PNB__STAGE_SEARCH, pnb__now_s() - begin);
-    for (size_t i = 0; i < *n && status == PNB_OK && n_kept < ask->k; i++)
+    for (size_t i = 0; status == PNB_OK && i < *n && n_kept < ask->k; i++)
         if (!query->is_row || found[i].row != query->row)
             found[n_kept++] = found[i];
     *n = status == PNB_OK ? n_kept : 0;
@@ -152,20 +154,28 @@ pnb_status pnb__cut_found(const pnb__found *found, size_t *n, double least, pnb_
     return PNB_OK;
 }
 
-static bool has_thumbnail(const pnb__gallery *g, size_t row)
+static pnb_status has_thumbnail(const pnb__gallery *g, size_t row, bool *has, pnb_error *err)
 {
     pnb__buf picture = {0};
     pnb_error why = PNB_ERROR_INIT;
-    bool has =
-        g->calls->thumbnail != NULL && g->calls->thumbnail(g->self, row, &picture, &why) == PNB_OK;
+    *has = false;
+    if (g->calls->thumbnail == NULL)
+        return PNB_OK;
+    pnb_status status = g->calls->thumbnail(g->self, row, &picture, &why);
+    *has = status == PNB_OK;
     pnb__buf_reset(&picture);
-    return has;
+    return *has || status == PNB_NOT_FOUND ? PNB_OK : pnb__fail(err, status, "%s", why.text);
 }
 
-void pnb__found_put(const pnb__gallery *g, const pnb__found *found, bool thumbnails, pnb__buf *b)
+pnb_status pnb__found_put(const pnb__gallery *g, const pnb__found *found, bool thumbnails,
+                          pnb__buf *b, pnb_error *err)
 {
+    bool has = false;
+    pnb_status status = thumbnails ? has_thumbnail(g, found->row, &has, err) : PNB_OK;
+    if (status != PNB_OK)
+        return status;
     pnb__json_put(b, "\"row\":%zu,\"uncertainty\":%f,", found->row, found->uncertainty);
     if (thumbnails)
-        pnb__json_put(b, "\"thumbnail\":%i,", has_thumbnail(g, found->row));
-    g->calls->put_fields(g->self, found->row, b);
+        pnb__json_put(b, "\"thumbnail\":%i,", has);
+    return g->calls->put_fields(g->self, found->row, b, err);
 }

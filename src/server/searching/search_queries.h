@@ -34,7 +34,8 @@ pnb_status pnb__server_search(pnb__served *s, const pnb__gallery *g, const pnb__
                               const pnb__gallery_ask *ask, pnb__found *found, size_t *n,
                               pnb__gallery_way *way, pnb_error *err);
 /* Appends "row":...,"uncertainty":...,"id":... and what else is known of a row, without braces. */
-void pnb__found_put(const pnb__gallery *g, const pnb__found *found, bool thumbnails, pnb__buf *b);
+pnb_status pnb__found_put(const pnb__gallery *g, const pnb__found *found, bool thumbnails,
+                          pnb__buf *b, pnb_error *err);
 /* Ends the list where p(match) falls below `least`; NaN: nowhere.
  * Errors  ARG (nothing says what a score is worth) */
 pnb_status pnb__cut_found(const pnb__found *found, size_t *n, double least, pnb_error *err);

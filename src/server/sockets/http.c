@@ -97,6 +97,7 @@ static int status_of(pnb_status status)
         return 501;
     case PNB_NOMEM:
     case PNB_INTERRUPTED:
+    case PNB_IO: /* a database that does not answer, a disk that is full: another time it may be */
         return 503;
     default:
         return 500;

@@ -142,6 +142,7 @@ static int open_file(pnb__sqlite *s, int flags)
 static pnb_status connect(pnb__sqlite **out, const pnb__place *place, int flags, pnb_error *err)
 {
     pnb__sqlite *s = NULL;
+    struct stat info;
     pnb_status status;
     PNB_TRY(PNB_ALLOC_ZERO(s, 1, err));
     s->path = place->address != NULL ? pnb__strdup(place->address)
@@ -151,11 +152,26 @@ static pnb_status connect(pnb__sqlite **out, const pnb__place *place, int flags,
     int code = open_file(s, flags);
     if (code != SQLITE_OK)
         PNB_TRY(pnb__sqlite_fail(s, code, err));
+    if (stat(s->path, &info) != 0)
+        PNB_TRY(pnb__fail_errno(err, "cannot examine", s->path));
+    s->device = info.st_dev;
+    s->file = info.st_ino;
     *out = s;
     s = NULL;
 done:
     close_catalog(s);
     return status;
+}
+
+pnb_status pnb__sqlite_check_there(const pnb__sqlite *s, pnb_error *err)
+{
+    struct stat info;
+    bool is_there = stat(s->path, &info) == 0;
+    if (is_there && info.st_dev == s->device && info.st_ino == s->file)
+        return PNB_OK;
+    return pnb__fail(err, PNB_IO, "%s %s: put it back, or open the collection again", s->path,
+                     is_there ? "is another file than the one that was opened"
+                              : "is gone since it was opened");
 }
 
 /* What people write, sqlite:PATH, or its absolute path. */

@@ -3,6 +3,7 @@
 #define PNB_STORE_SQLITE_SQLITE_CATALOG_H
 
 #include <sqlite3.h>
+#include <sys/types.h>
 
 #include "store/catalog.h"
 
@@ -12,11 +13,16 @@ enum { PNB__ADD_ROW, PNB__ADD_TAG, PNB__ADD_THUMBNAIL, PNB__KNOWS, PNB__NUMBER_O
 typedef struct pnb__sqlite {
     sqlite3 *db;
     char *path; /* for messages */
+    dev_t device;
+    ino_t file; /* that was opened there */
     sqlite3_stmt *kept[PNB__N_KEPT];
 } pnb__sqlite;
 
 /* What a code of SQLite means for whoever has the collection; `code` is no success. */
 pnb_status pnb__sqlite_fail(const pnb__sqlite *s, int code, pnb_error *err);
+/* IO where another file, or none, is where this one was opened: SQLite goes on reading what nobody
+ * sees any more. */
+pnb_status pnb__sqlite_check_there(const pnb__sqlite *s, pnb_error *err);
 /* Runs statements without values. */
 pnb_status pnb__sqlite_run(const pnb__sqlite *s, const char *sql, pnb_error *err);
 pnb_status pnb__sqlite_prepare(const pnb__sqlite *s, const char *sql, sqlite3_stmt **out,

@@ -65,7 +65,8 @@ done:
 
 pnb_status pnb__sqlite_generation(void *self, int64_t *out, pnb_error *err)
 {
-    return number_fact(self, "generation", out, err);
+    pnb_status status = pnb__sqlite_check_there(self, err);
+    return status == PNB_OK ? number_fact(self, "generation", out, err) : status;
 }
 
 pnb_status pnb__sqlite_knows(void *self, const char (*sha256)[65], size_t n, bool *out,
@@ -213,6 +214,7 @@ pnb_status pnb__sqlite_numbers(void *self, const pnb__page *page, pnb__number_fn
     pnb_status status;
     if (page->filter != NULL && page->filter->n_tags > 64)
         return pnb__fail(err, PNB_ARG, "%zu tags to filter by; at most 64", page->filter->n_tags);
+    PNB_TRY(pnb__sqlite_check_there(s, err));
     write_numbers_sql(&sql, page);
     PNB_TRY(pnb__buf_check(&sql, err));
     PNB_TRY(pnb__sqlite_prepare(s, sql.data, &list, err));
@@ -257,6 +259,7 @@ pnb_status pnb__sqlite_rows(void *self, const pnb__keys *keys, pnb__row_fn visit
     pnb_store_row row;
     bool more;
     pnb_status status;
+    PNB_TRY(pnb__sqlite_check_there(s, err));
     PNB_TRY(pnb__sqlite_prepare(
         s, keys->ids != NULL ? ROW_COLUMNS "id = ?" : ROW_COLUMNS "number = ?", &find, err));
     for (size_t i = 0; i < keys->n; i++) {
@@ -296,7 +299,9 @@ pnb_status pnb__sqlite_thumbnail(void *self, int64_t number, pnb__buf *out, bool
     const pnb__sqlite *s = self;
     sqlite3_stmt *find = NULL;
     *has = false;
-    pnb_status status = has_thumbnails(s, has, err);
+    pnb_status status = pnb__sqlite_check_there(s, err);
+    if (status == PNB_OK)
+        status = has_thumbnails(s, has, err);
     if (status != PNB_OK || !*has)
         return status;
     PNB_TRY(pnb__sqlite_prepare(s, "SELECT picture FROM thumbnail WHERE number = ?", &find, err));

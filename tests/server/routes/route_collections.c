@@ -9,10 +9,20 @@
 
 #include "tests/server/ask.h"
 
-static size_t count(void *self)
+static pnb_status count(void *self, size_t *n, pnb_error *err)
 {
     (void)self;
-    return 3;
+    (void)err;
+    *n = 3;
+    return PNB_OK;
+}
+
+/* Of what does not answer. */
+static pnb_status count_none(void *self, size_t *n, pnb_error *err)
+{
+    (void)self;
+    (void)n;
+    return pnb__fail(err, PNB_IO, "the database does not answer");
 }
 
 static pnb_status thumbnail(void *self, size_t row, pnb__buf *b, pnb_error *err)
@@ -46,8 +56,10 @@ static pnb_status add(void *self, const pnb__gallery_batch *batch, pnb_store_add
 static const pnb__gallery_calls fixed = {.count = count};
 static const pnb__gallery_calls growing = {
     .count = count, .thumbnail = thumbnail, .add = add, .remove = remove_rows};
+static const pnb__gallery_calls gone = {.count = count_none};
 static pnb__gallery galleries[] = {{&growing, NULL, "my photos", "image"},
-                                   {&fixed, NULL, "images", "image"}};
+                                   {&fixed, NULL, "images", "image"},
+                                   {&gone, NULL, "gone", "image"}};
 
 static void has(const pnb__http_reply *r, const char *text)
 {
@@ -86,6 +98,10 @@ static void collections(void **state)
     has(&r, "it stays as it is");
     assert_int_equal(ask(&s, "POST", "/v1/collections", "{\"name\":\"a\"}", &r), 501);
     has(&r, "--collection-root");
+    s.nothing.n_galleries = 3; /* what cannot be counted is not empty */
+    assert_int_equal(ask(&s, "GET", "/v1/collections", NULL, &r), 503);
+    has(&r, "\"message\":\"the database does not answer\",\"type\":\"unavailable_error\"");
+    assert_int_equal(r.retry_after_s, 1);
     pnb__http_reply_reset(&r);
     pnb__server_reset(&s);
 }

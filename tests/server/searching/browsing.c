@@ -44,9 +44,11 @@ static pnb_status take(void *self, const size_t *rows, size_t n, pnb_embeddings 
     return status;
 }
 
-static size_t count(void *self)
+static pnb_status count(void *self, size_t *n, pnb_error *err)
 {
-    return *(size_t *)self;
+    (void)err;
+    *n = *(size_t *)self;
+    return PNB_OK;
 }
 
 static const pnb__gallery_calls calls = {.pick = pick, .take = take, .count = count};

@@ -29,11 +29,11 @@ static pnb_status search_rows(void *self, const pnb_embeddings *query, const pnb
     return PNB_OK;
 }
 
-static bool find_id(void *self, const char *id, size_t *row)
+static pnb_status find_id(void *self, const char *id, size_t *row, pnb_error *err)
 {
     (void)self;
     *row = 2;
-    return strcmp(id, "two") == 0;
+    return strcmp(id, "two") == 0 ? PNB_OK : pnb__fail(err, PNB_NOT_FOUND, "no '%s'", id);
 }
 
 static pnb_status take_row(void *self, const size_t *rows, size_t n, pnb_embeddings **out,
@@ -44,10 +44,12 @@ static pnb_status take_row(void *self, const size_t *rows, size_t n, pnb_embeddi
     return pnb_embeddings_create(out, PNB_POINT, 1, 2, err);
 }
 
-static size_t count_rows(void *self)
+static pnb_status count_rows(void *self, size_t *n, pnb_error *err)
 {
     (void)self;
-    return N;
+    (void)err;
+    *n = N;
+    return PNB_OK;
 }
 
 static const pnb__gallery_calls calls = {

@@ -21,7 +21,8 @@ static void errors_have_openais_form(void **state)
         {PNB_ARG, 400, "invalid_request_error"}, {PNB_FORMAT, 400, "invalid_request_error"},
         {PNB_NOT_FOUND, 404, "not_found_error"}, {PNB_LIMIT, 413, "invalid_request_error"},
         {PNB_BUSY, 429, "rate_limit_error"},     {PNB_UNSUPPORTED, 501, "not_supported_error"},
-        {PNB_NOMEM, 503, "unavailable_error"},   {PNB_IO, 500, "server_error"}};
+        {PNB_NOMEM, 503, "unavailable_error"},   {PNB_IO, 503, "unavailable_error"},
+        {PNB_NUMERIC, 500, "server_error"}};
     (void)state;
     for (size_t i = 0; i < PNB_COUNT(cases); i++) {
         pnb__http_reply r = {0};
