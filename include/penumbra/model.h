@@ -276,7 +276,8 @@ typedef struct pnb_encode_out {
  *   pixels (B,3,H,W) normalised, or ids (B,T) int32 with T <= context, to what `out` asks for
  * Errors  SHAPE (T over the context), ARG (id outside the vocabulary, no end token in a text that
  * is read there, an array that the tower's family has none of), UNSUPPORTED (no such tower),
- * NUMERIC (result not finite) */
+ * NUMERIC (result not finite), IO (the file of the weights, which are read where they lie, was
+ * written to since it was opened) */
 pnb_status pnb_model_encode_image(pnb_model *model, const float *pixels, size_t n_batch,
                                   const pnb_encode_out *out, pnb_error *err);
 pnb_status pnb_model_encode_text(pnb_model *model, const int32_t *ids, size_t n_batch,

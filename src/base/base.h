@@ -188,8 +188,13 @@ pnb_status pnb__buf_write(pnb__buf *b, const char *path, pnb_error *err);
 typedef struct pnb__map {
     const unsigned char *data;
     size_t size;
+    uint64_t device, file; /* which it is, and when it was last written: for pnb__map_check */
+    int64_t written_s, written_ns;
 } pnb__map;
 pnb_status pnb__map_open(pnb__map *m, const char *path, pnb_error *err);
+/* IO where the file at the path is the one that was mapped and was written to since: a map shows
+ * what lies there now. Another file of that name, or none, leaves the mapped one as it was. */
+pnb_status pnb__map_check(const pnb__map *m, const char *path, pnb_error *err);
 void pnb__map_close(pnb__map *m);
 /* Lets go of the whole pages within bytes of a map: not resident any more, read again when used.
  * Only for maps: other memory would be lost. */

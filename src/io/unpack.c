@@ -145,7 +145,7 @@ static pnb_status map_sink(const sink *s, pnb__map *out, pnb_error *err)
     void *data = mmap(NULL, (size_t)s->n, PROT_READ, MAP_PRIVATE, s->fd, 0);
     if (data == MAP_FAILED)
         return pnb__fail_errno(err, "cannot map what was unpacked of", s->path);
-    *out = (pnb__map){data, (size_t)s->n};
+    *out = (pnb__map){.data = data, .size = (size_t)s->n};
     return PNB_OK;
 }
 

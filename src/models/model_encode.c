@@ -37,9 +37,10 @@ void pnb__model_replan(pnb_model *m)
 /* A tower is looked at when it first encodes: a text query does not read the image tower. */
 static pnb_status check_weights(pnb_model *m, pnb__side side, pnb_error *err)
 {
-    if (atomic_load(&m->checked[side]))
-        return PNB_OK;
-    pnb_status status = pnb__weights_check_finite(&m->weights, side == PNB__TEXT_SIDE, err);
+    pnb_status status = pnb__weight_file_check(&m->weights.file, err);
+    if (status != PNB_OK || atomic_load(&m->checked[side]))
+        return status;
+    status = pnb__weights_check_finite(&m->weights, side == PNB__TEXT_SIDE, err);
     if (status == PNB_OK)
         atomic_store(&m->checked[side], true);
     return status;
@@ -274,6 +275,8 @@ static pnb_status run_plan(const pnb_model *m, const pnb__plan *e, pnb__side sid
         if (status == PNB_OK)
             status = check_finite(list[i].what, list[i].to, n, list[i].width, err);
     }
+    if (status == PNB_OK) /* again: what was written meanwhile may be a part of the result */
+        status = pnb__weight_file_check(&m->weights.file, err);
     return status;
 }
 

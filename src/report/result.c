@@ -277,6 +277,11 @@ void pnb__result_cell_text(pnb__result *r, const char *value)
     add_cell(r, text_value(value), value != NULL ? value : "-", false);
 }
 
+void pnb__result_cell_value(pnb__result *r, json_t *value, const char *text)
+{
+    add_cell(r, value, text, false);
+}
+
 void pnb__result_cell_int(pnb__result *r, int64_t value)
 {
     char text[32];

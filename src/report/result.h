@@ -52,6 +52,9 @@ void pnb__result_table(pnb__result *r, const char *key, const char *heading,
 /* Several cells at once, in printf's words: %s a text (NULL: nothing), %d and %zu a whole number,
  * %.4f a real with that many digits. */
 void pnb__result_row(pnb__result *r, const char *format, ...) PNB_PRINTF(2, 3);
+/* Any value in JSON, and how it is written in text. Takes ownership; NULL is a failed allocation.
+ */
+void pnb__result_cell_value(pnb__result *r, json_t *value, const char *text);
 void pnb__result_cell_text(pnb__result *r, const char *value);
 void pnb__result_cell_int(pnb__result *r, int64_t value);
 void pnb__result_cell_real(pnb__result *r, double value, int digits);

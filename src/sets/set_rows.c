@@ -41,6 +41,20 @@ pnb_status pnb__set_extra(json_t **out, const pnb_embeddings *set, size_t row, p
     return extra != NULL ? pnb__json_try_bytes(out, extra, strlen(extra), err) : PNB_OK;
 }
 
+pnb_status pnb__extra_text(char **out, const char *extra, const char *key, pnb_error *err)
+{
+    json_t *root = NULL;
+    *out = NULL;
+    if (extra == NULL)
+        return PNB_OK;
+    pnb_status status = pnb__json_try_bytes(&root, extra, strlen(extra), err);
+    const char *text = json_string_value(json_object_get(root, key));
+    if (status == PNB_OK && text != NULL)
+        status = pnb__copy_text(out, text, err);
+    json_decref(root);
+    return status;
+}
+
 pnb_status pnb__row_level(int *level, const pnb_embeddings *set, size_t row, pnb_error *err)
 {
     json_t *root = NULL;

@@ -18,6 +18,9 @@ const char *pnb__set_label(const pnb_embeddings *set, size_t row);
 const char *pnb__set_id(const pnb_embeddings *set, size_t row);
 /* Further fields of a row, to be given back with json_decref; NULL without any. */
 pnb_status pnb__set_extra(json_t **out, const pnb_embeddings *set, size_t row, pnb_error *err);
+/* A copy of a text of such fields, as an object's text or NULL; NULL without one. Free with
+ * pnb__free.  Errors  NOMEM */
+pnb_status pnb__extra_text(char **out, const char *extra, const char *key, pnb_error *err);
 /* "level" of a row's extra fields, -1 when there is none. */
 pnb_status pnb__row_level(int *level, const pnb_embeddings *set, size_t row, pnb_error *err);
 

@@ -10,6 +10,7 @@
 
 #include "base/map.h"
 #include "sets/embeddings.h"
+#include "sets/set_rows.h"
 #include "sets/settle.h"
 #include "store/store_internal.h"
 
@@ -280,34 +281,46 @@ done:
     return status;
 }
 
-/* The rows of a batch as the catalog has them; those of an id that is there take its place. */
-static pnb_status put_rows(pnb_store *store, const news *found, const char *tags, int64_t first,
-                           size_t *n_replaced, pnb_error *err)
+/* A row of a batch as the catalog has it: what a picture is called may stand among its further
+ * fields only. */
+static pnb_status put_row(pnb_store *store, const news *found, size_t at, pnb_store_row *row,
+                          pnb_error *err)
 {
     const pnb_store_batch *batch = found->batch;
     const pnb_embeddings *set = batch->set;
-    int64_t now = (int64_t)time(NULL);
+    char *caption = NULL;
+    pnb_status status;
+    row->added = (int64_t)time(NULL);
+    row->time = batch->time != NULL ? batch->time[at] : row->added;
+    row->path = name_at(set->paths, at);
+    row->caption = name_at(set->texts, at);
+    row->extra = name_at(set->extras, at);
+    row->uncertainty = found->uncertainty[at];
+    memcpy(row->sha256, found->sha256[at], sizeof row->sha256);
+    if (row->caption == NULL) {
+        PNB_TRY(pnb__extra_text(&caption, row->extra, "caption", err));
+        row->caption = caption;
+    }
+    PNB_TRY(store->calls->add_row(store->writer, row, err));
+    status = put_thumbnail(store, batch, at, row->number, err);
+done:
+    pnb__free(caption);
+    return status;
+}
+
+/* The rows of a batch; those of an id that is there take its place. */
+static pnb_status put_rows(pnb_store *store, const news *found, const char *tags, int64_t first,
+                           size_t *n_replaced, pnb_error *err)
+{
     new_names names = {0};
     pnb_status status;
     PNB_TRY(find_names(&names, found, err));
     PNB_TRY(store->calls->remove_ids(store->writer, names.id, found->n, n_replaced, err));
     for (size_t i = 0; i < found->n; i++) {
-        size_t at = found->row[i];
-        pnb_store_row row = {.number = first + (int64_t)i,
-                             .id = names.id[i],
-                             .path = name_at(set->paths, at),
-                             .caption = name_at(set->texts, at),
-                             .extra = name_at(set->extras, at),
-                             .tags = tags,
-                             .time = batch->time != NULL ? batch->time[at] : now,
-                             .added = now,
-                             .uncertainty = found->uncertainty[at]};
-        memcpy(row.sha256, found->sha256[at], sizeof row.sha256);
+        pnb_store_row row = {.number = first + (int64_t)i, .id = names.id[i], .tags = tags};
         *n_replaced += names.is_shadowed[i];
         PNB_TRY(names.is_shadowed[i] ? store->calls->add_removed(store->writer, row.number, err)
-                                     : store->calls->add_row(store->writer, &row, err));
-        if (!names.is_shadowed[i])
-            PNB_TRY(put_thumbnail(store, batch, at, row.number, err));
+                                     : put_row(store, found, found->row[i], &row, err));
     }
 done:
     reset_names(&names);

@@ -364,7 +364,8 @@ static void write_changed(const char *dir, change_fn change)
     pnb_array_view *views = calloc(n, sizeof *views);
     for (size_t i = 0; i < n; i++)
         views[i] = *pnb_safetensors_at(st, i);
-    change(views, &n);
+    if (change != NULL)
+        change(views, &n);
     assert_int_equal(pnb__make_dirs(dir, NULL), PNB_OK);
     char *path = pnb__path_join(dir, "model.safetensors");
     assert_int_equal(pnb_safetensors_write(path, views, n, NULL, NULL), PNB_OK);
@@ -420,6 +421,53 @@ static void test_nan_weights_are_named_before_encoding(void **state)
     assert_non_null(strstr(err.text, "visual.proj"));
     pnb_model_free(m);
     free(pixels);
+    pnb__free(dir);
+}
+
+static void encode_zeros(pnb_model *m, pnb_status want, const char *says)
+{
+    float mean[48], *pixels = calloc(3 * 32 * 32, sizeof *pixels);
+    pnb_error err = PNB_ERROR_INIT;
+    int32_t ids[4] = {1, 2, 3, 4};
+    pnb_encode_out out = {.mean = mean};
+    assert_int_equal(pnb_model_encode_image(m, pixels, 1, &out, &err), want);
+    assert_non_null(strstr(err.text, says));
+    pnb_error_reset(&err);
+    assert_int_equal(pnb_model_encode_text(m, ids, 1, 4, &out, &err), want);
+    assert_non_null(strstr(err.text, says));
+    free(pixels);
+}
+
+/* Weights are read where they lie: what is written there is noticed, and what is only renamed over
+ * them leaves them as they were. */
+static void test_files_that_are_written_to(void **state)
+{
+    (void)state;
+    char *dir = temp_path("written"), *path = pnb__path_join(dir, "model.safetensors");
+    char *other = pnb__path_join(dir, "other");
+    char *bytes = NULL;
+    size_t n = 0;
+    pnb_model *m = NULL, *replaced = NULL;
+    write_changed(dir, NULL);
+    assert_int_equal(pnb__read_file(path, SIZE_MAX, &bytes, &n, NULL), PNB_OK);
+    assert_int_equal(pnb_model_load(&replaced, ctx, dir, NULL), PNB_OK);
+    FILE *f = fopen(other, "wb");
+    assert_true(f != NULL && fwrite(bytes, 1, n, f) == n && fclose(f) == 0);
+    assert_int_equal(rename(other, path), 0);
+    encode_zeros(replaced, PNB_OK, "");
+    assert_int_equal(pnb_model_load(&m, ctx, dir, NULL), PNB_OK);
+    encode_zeros(m, PNB_OK, "");
+    f = fopen(path, "r+b"); /* as many bytes, and the same */
+    assert_true(f != NULL && fwrite(bytes, 1, n, f) == n && fclose(f) == 0);
+    encode_zeros(m, PNB_IO, path);
+    assert_int_equal(truncate(path, 100), 0); /* whoever reads there now is killed */
+    encode_zeros(m, PNB_IO, "100 now");
+    encode_zeros(replaced, PNB_OK, "");
+    pnb_model_free(m);
+    pnb_model_free(replaced);
+    pnb__free(bytes);
+    pnb__free(other);
+    pnb__free(path);
     pnb__free(dir);
 }
 
@@ -567,6 +615,7 @@ int main(void)
         cmocka_unit_test(test_config_errors),
         cmocka_unit_test(test_weight_file_errors),
         cmocka_unit_test(test_nan_weights_are_named_before_encoding),
+        cmocka_unit_test(test_files_that_are_written_to),
         cmocka_unit_test(test_missing_parts),
 #ifdef PNB_FAULTS
         cmocka_unit_test(test_out_of_memory_is_clean),

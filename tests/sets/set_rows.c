@@ -53,6 +53,19 @@ static void level_of_a_row(void **state)
     pnb_embeddings_free(set);
 }
 
+static void texts_of_further_fields(void **state)
+{
+    char *text = NULL;
+    (void)state;
+    assert_ok(pnb__extra_text(&text, "{\"caption\": \"a ring\", \"n\": 3}", "caption", err));
+    assert_string_equal(text, "a ring");
+    pnb__free(text);
+    assert_ok(pnb__extra_text(&text, "{\"caption\": 3}", "caption", err));
+    assert_null(text);
+    assert_ok(pnb__extra_text(&text, NULL, "caption", err));
+    assert_null(text);
+}
+
 /* `mean` reads nothing but means, whatever else the family has. */
 static void view_of_means(void **state)
 {
@@ -73,6 +86,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(names),
         cmocka_unit_test(level_of_a_row),
+        cmocka_unit_test(texts_of_further_fields),
         cmocka_unit_test(view_of_means),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

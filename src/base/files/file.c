@@ -112,7 +112,7 @@ pnb_status pnb__map_open(pnb__map *m, const char *path, pnb_error *err)
     int fd;
     struct stat info;
     const char *special = pnb__path_special(path); /* opening a pipe would wait for its writer */
-    *m = (pnb__map){NULL, 0};
+    *m = (pnb__map){0};
     if (special != NULL)
         return pnb__fail(err, PNB_IO, "%s is %s, a file is wanted; copy it to one first", path,
                          special);
@@ -126,7 +126,12 @@ pnb_status pnb__map_open(pnb__map *m, const char *path, pnb_error *err)
         if (data == MAP_FAILED)
             status = pnb__fail_errno(err, "cannot map", path);
         else
-            *m = (pnb__map){data, (size_t)info.st_size};
+            *m = (pnb__map){.data = data,
+                            .size = (size_t)info.st_size,
+                            .device = info.st_dev,
+                            .file = info.st_ino,
+                            .written_s = info.st_mtim.tv_sec,
+                            .written_ns = info.st_mtim.tv_nsec};
     }
     close(fd); /* the map keeps the file */
     return status;
@@ -136,7 +141,24 @@ void pnb__map_close(pnb__map *m)
 {
     if (m->data != NULL)
         munmap((void *)(uintptr_t)m->data, m->size);
-    *m = (pnb__map){NULL, 0};
+    *m = (pnb__map){0};
+}
+
+pnb_status pnb__map_check(const pnb__map *m, const char *path, pnb_error *err)
+{
+    struct stat now;
+    if (m->data == NULL || stat(path, &now) != 0 || now.st_dev != m->device ||
+        now.st_ino != m->file)
+        return PNB_OK;
+    if ((uint64_t)now.st_size == m->size && now.st_mtim.tv_sec == m->written_s &&
+        now.st_mtim.tv_nsec == m->written_ns)
+        return PNB_OK;
+    return pnb__fail(
+        err, PNB_IO,
+        "%s was written to since it was opened (%zu bytes then, %lld now), and is read "
+        "where it lies: open it again; a file in use is replaced by renaming another "
+        "one over it",
+        path, m->size, (long long)now.st_size);
 }
 
 void pnb__drop_pages(const void *mapped, size_t bytes)

@@ -134,7 +134,7 @@ static pnb_status add_set(adding *a, const pnb_embeddings *set)
     for (size_t row = 0; row < set->n; row++) {
         int64_t of_input = a->time[a->of_row[row]];
         memcpy(sha256[row], a->sha256[a->of_row[row]], sizeof sha256[row]);
-        times[row] = of_input >= 0 ? of_input : now;
+        times[row] = of_input != PNB__NO_TIME ? of_input : now;
         const pnb__buf *picture = &a->thumbnail[a->of_row[row]];
         thumbnails[row] = (pnb_store_thumbnail){picture->data, picture->size};
     }

@@ -10,6 +10,7 @@
 #include "commands/common/encode_use.h"
 #include "commands/common/set_use.h"
 #include "sets/provenance.h"
+#include "sets/set_rows.h"
 
 /* ---- create ---- */
 
@@ -84,33 +85,58 @@ pnb_status pnb__collection_info(pnb__app *app, void *args, pnb__result *r)
 
 /* ---- list ---- */
 
-/* Tags in one word, with commas between. */
-static void put_tags(const pnb_store_row *row, char text[200])
+/* Tags as a list; in text in one word, with commas between. */
+static void put_tags(const pnb_store_row *row, pnb__result *r)
 {
-    snprintf(text, 200, "%s", row->tags != NULL ? row->tags : "");
+    char text[200];
+    json_t *list = json_array();
+    snprintf(text, sizeof text, "%s", row->tags != NULL ? row->tags : "");
     for (char *p = text; *p != '\0'; p++)
         if (*p == '\n')
             *p = ',';
+    for (const char *tag = row->tags; list != NULL && tag != NULL && *tag != '\0';) {
+        size_t n = strcspn(tag, "\n");
+        if (json_array_append_new(list, json_stringn(tag, n)) != 0) {
+            json_decref(list);
+            list = NULL;
+        }
+        tag += n + (tag[n] == '\n');
+    }
+    pnb__result_cell_value(r, list, text);
 }
 
-static void put_rows(const pnb_store_rows *rows, pnb__result *r)
+/* Collections from before have what a picture is called among its further fields only. */
+static pnb_status put_caption(const pnb_store_row *row, pnb__result *r, pnb_error *err)
 {
+    char *caption = NULL;
+    pnb_status status =
+        row->caption == NULL ? pnb__extra_text(&caption, row->extra, "caption", err) : PNB_OK;
+    pnb__result_cell_text(r, caption != NULL ? caption : row->caption);
+    pnb__free(caption);
+    return status;
+}
+
+static pnb_status put_rows(const pnb_store_rows *rows, pnb__result *r, pnb_error *err)
+{
+    pnb_status status = PNB_OK;
     static const pnb__column columns[] = {{"number", "number"}, {"id", "id"},
                                           {"time", "time"},     {"uncertainty", "uncertainty"},
                                           {"tags", "tags"},     {"caption", "caption"},
                                           {"path", NULL},       {"sha256", NULL},
                                           {"added", NULL}};
     pnb__result_table(r, "rows", NULL, columns, PNB_COUNT(columns));
-    for (size_t i = 0; i < rows->n; i++) {
+    for (size_t i = 0; i < rows->n && status == PNB_OK; i++) {
         const pnb_store_row *row = &rows->items[i];
-        char time[32], added[32], tags[200];
+        char time[32], added[32];
         pnb__time_text(row->time, time);
         pnb__time_text(row->added, added);
-        put_tags(row, tags);
         pnb__result_cell_int(r, row->number);
-        pnb__result_row(r, "%s %s %.5f %s %s %s %s %s", row->id, time, row->uncertainty, tags,
-                        row->caption, row->path, row->sha256, added);
+        pnb__result_row(r, "%s %s %.5f", row->id, time, row->uncertainty);
+        put_tags(row, r);
+        status = put_caption(row, r, err);
+        pnb__result_row(r, "%s %s %s", row->path, row->sha256, added);
     }
+    return status;
 }
 
 pnb_status pnb__collection_list(pnb__app *app, void *args, pnb__result *r)
@@ -125,7 +151,7 @@ pnb_status pnb__collection_list(pnb__app *app, void *args, pnb__result *r)
     PNB_TRY(pnb_store_open(&store, o->path, &app->err));
     PNB_TRY(
         pnb_store_list(store, is_filtered ? &filter : NULL, o->after, o->limit, &rows, &app->err));
-    put_rows(&rows, r);
+    PNB_TRY(put_rows(&rows, r, &app->err));
     bool may_go_on = rows.n == o->limit;
     if (may_go_on)
         pnb__say(app, "there may be more rows: `--after %lld` goes on behind these",

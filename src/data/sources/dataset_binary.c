@@ -48,7 +48,7 @@ static pnb_status unpack(pnb__source *source, pnb_error *err)
     }
     pnb__map_close(&source->map);
     source->own = bytes;
-    source->map = (pnb__map){bytes, n};
+    source->map = (pnb__map){.data = bytes, .size = n};
     return PNB_OK;
 }
 

@@ -1,11 +1,13 @@
 /* Samples of tables. CSV / TSV as open_clip reads them: a column of picture paths ("filepath") and
- * one of captions ("title"), perhaps one of classes ("label"); every row is a sample. JSON lines:
+ * one of captions ("title"), perhaps one of classes ("label"); every row is a sample. What its
+ * columns "url", "uid" and "key" say is the row's record. JSON lines:
  * one object a line with the picture under "image", "filepath", "file_name" or "path" and the
  * fields of dataset_record.c. Relative paths start at the table's folder. Paths and captions of a
  * CSV are kept in memory; of JSON lines only the position of each line. */
 #include <string.h>
 
 #include "data/sources/dataset_internal.h"
+#include "io/json/json.h"
 #include "io/tables/csv.h"
 
 /* TAB if the first line has one, else a comma: open_clip's default is TAB, most files use commas.
@@ -71,6 +73,32 @@ static pnb_status find_text(const pnb_dataset *ds, const pnb__csv *csv, size_t l
     return status == PNB_OK ? PNB_OK : pnb__fail(err, status, "%s", why.text);
 }
 
+/* The record of a row: where its picture came from, as a JSON object. None where no column says. */
+static pnb_status add_record(pnb_dataset *ds, const pnb__csv *csv, pnb__entry *entry,
+                             pnb_error *err)
+{
+    static const char *const told[] = {"url", "uid", "key"};
+    pnb__buf record = {0};
+    for (size_t i = 0; i < csv->n_columns; i++)
+        for (size_t k = 0; k < PNB_COUNT(told); k++) {
+            const char *value = csv->fields[i];
+            if (strcmp(csv->header[i], told[k]) != 0 || value[0] == '\0' ||
+                !pnb__utf8_valid(value, strlen(value)))
+                continue;
+            pnb__buf_printf(&record, "%s\"%s\":", record.size > 0 ? "," : "{", told[k]);
+            pnb__json_append_string(&record, value);
+        }
+    if (record.size > 0) {
+        pnb__buf_putc(&record, '}');
+        pnb__buf_append(&record, "", 1);
+    }
+    pnb_status status = pnb__buf_check(&record, err);
+    if (status == PNB_OK && record.size > 0)
+        entry->record = pnb__dataset_add_text(ds, record.data);
+    pnb__buf_reset(&record);
+    return status;
+}
+
 static pnb_status add_rows(pnb_dataset *ds, pnb__csv *csv, const char *dir, const char *path,
                            pnb_error *err)
 {
@@ -99,6 +127,7 @@ static pnb_status add_rows(pnb_dataset *ds, pnb__csv *csv, const char *dir, cons
             entry.negative = pnb__dataset_add_text(ds, csv->fields[negative]);
         if (label != NO_COLUMN && csv->fields[label][0])
             entry.class_name = pnb__dataset_add_text(ds, csv->fields[label]);
+        PNB_TRY(add_record(ds, csv, &entry, err));
         PNB_TRY(pnb__dataset_add_entry(ds, &entry, err));
     }
     if (n_left_out > 0)

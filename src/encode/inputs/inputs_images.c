@@ -305,6 +305,16 @@ const char *pnb__sample_id(const pnb_dataset *set, const pnb_sample *sample)
     return pnb_dataset_get_kind(set) == PNB_DATASET_TAR && slash != NULL ? slash + 1 : sample->key;
 }
 
+/* The column of captions, which no record has. */
+static void carry_caption(pnb__buf *extra, const source *s, size_t index, const pnb_sample *sample)
+{
+    uint32_t from = s->set->entries[index].source;
+    if (s->set->sources[from].kind != PNB_DATASET_CSV || sample->n_texts == 0)
+        return;
+    pnb__buf_puts(extra, ",\"caption\":");
+    pnb__json_append_string(extra, sample->texts[0]);
+}
+
 /* {"source": spec, "index": i [, "group", "subgroup", "name", "class", "label", and the fields of
  * pnb__carried_fields]}: enough to show
  * the row again and to know its class. */
@@ -330,6 +340,7 @@ static pnb_status label_sample(const source *s, size_t index, pnb_embeddings *se
         }
     pnb__carry_class(&extra, &sample);
     PNB_TRY(pnb__carry_fields(&extra, &sample, false, err));
+    carry_caption(&extra, s, index, &sample);
     pnb__buf_putc(&extra, '}');
     status = extra.failed ? pnb__fail_nomem(err, extra.size)
                           : pnb_embeddings_set_extra(set, row, extra.data, err);
@@ -365,7 +376,7 @@ static pnb_status hash_file(const char *path, pnb__sha256 *hash, int64_t *time, 
         return status;
     pnb__sha256_update(hash, map.data, map.size);
     pnb__map_close(&map);
-    *time = stat(path, &info) == 0 ? (int64_t)info.st_mtime : -1;
+    *time = stat(path, &info) == 0 ? (int64_t)info.st_mtime : PNB__NO_TIME;
     return PNB_OK;
 }
 
@@ -405,7 +416,7 @@ static pnb_status image_content(const void *user, size_t i, char sha256[65], int
     const pnb__image_inputs *p = user;
     const source *s = find_source(p, i);
     pnb__sha256 hash;
-    *time = -1;
+    *time = PNB__NO_TIME;
     pnb__sha256_init(&hash);
     pnb_status status = s->set != NULL ? hash_sample(s, i - s->first, &hash, time, err)
                                        : hash_file(s->path, &hash, time, err);

@@ -578,7 +578,7 @@ static pnb_status text_content(const void *user, size_t i, char sha256[65], int6
     pnb__sha256_init(&hash);
     pnb__sha256_update(&hash, c->items[i].text, strlen(c->items[i].text));
     pnb__sha256_hex(&hash, sha256);
-    *time = -1;
+    *time = PNB__NO_TIME;
     return PNB_OK;
 }
 

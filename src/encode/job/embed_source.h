@@ -6,6 +6,10 @@
 #include "penumbra/embeddings.h"
 #include "penumbra/image.h"
 
+/* An input of which nothing says when it was changed: any other number of seconds is a time, those
+ * before 1970 too. */
+#define PNB__NO_TIME INT64_MIN
+
 /* Every function gets `user`; of the first three one is there, which several threads call at once.
  */
 typedef struct pnb__embed_source {
@@ -27,7 +31,7 @@ typedef struct pnb__embed_source {
     /* What to call input i in a message; NULL: its number. */
     pnb_status (*name)(const void *user, size_t i, char *text, size_t size, pnb_error *err);
     /* SHA-256 of input i as it lies there (bytes of a picture's file, a caption), and the time in
-     * Unix seconds at which it was last changed, -1 unknown. NULL: inputs have no content. */
+     * Unix seconds at which it was last changed, or PNB__NO_TIME. NULL: inputs have no content. */
     pnb_status (*content)(const void *user, size_t i, char sha256[65], int64_t *time,
                           pnb_error *err);
     /* Of jobs with a journal: hashes what was named and how much it holds, so that a continued job

@@ -287,7 +287,7 @@ pnb_status pnb__fasttext_model_read(const char *path, const pnb__spellings *s,
                                     pnb__wanted_words *wanted, pnb_error *err)
 {
     model m = {.path = path, .err = err};
-    pnb__map map = {NULL, 0};
+    pnb__map map = {0};
     place *places = NULL;
     pnb_status status;
     PNB_TRY(pnb__map_open(&map, path, err));

@@ -12,6 +12,7 @@
 
 #include "io/foreign.h"
 #include "io/json/json.h"
+#include "io/weights/safetensors.h"
 #include "io/weights/shards.h"
 #include "io/weights/torch_file.h"
 
@@ -22,6 +23,7 @@ typedef struct shard {
     const unsigned char *bytes;
     size_t n_bytes;
     const char *name; /* as weight_map spells it; NULL for a single file */
+    const char *path; /* of the map */
     pnb__torch_file file;
 } shard;
 
@@ -140,24 +142,29 @@ static pnb_status open_torch_bytes(pnb_checkpoint *c, shard *s, const char *wher
     return pnb__torch_open(&s->file, s->bytes, s->n_bytes, where, &c->arena, err);
 }
 
-static pnb_status open_torch_file(pnb_checkpoint *c, shard *s, const char *path, pnb_error *err)
+static pnb_status map_shard(pnb_checkpoint *c, shard *s, const char *path, pnb_error *err)
 {
     pnb_status status = pnb__map_open(&s->map, path, err);
     if (status != PNB_OK)
         return status;
     s->bytes = s->map.data;
     s->n_bytes = s->map.size;
-    return open_torch_bytes(c, s, path, err);
+    s->path = pnb__arena_strdup(&c->arena, path);
+    return s->path != NULL ? PNB_OK : pnb__fail_nomem(err, strlen(path));
+}
+
+static pnb_status open_torch_file(pnb_checkpoint *c, shard *s, const char *path, pnb_error *err)
+{
+    pnb_status status = map_shard(c, s, path, err);
+    return status == PNB_OK ? open_torch_bytes(c, s, path, err) : status;
 }
 
 static pnb_status open_single(pnb_checkpoint *c, const char *path, pnb_error *err)
 {
     shard *s = &c->shards[0];
-    pnb_status status = pnb__map_open(&s->map, path, err);
+    pnb_status status = map_shard(c, s, path, err);
     if (status != PNB_OK)
         return status;
-    s->bytes = s->map.data;
-    s->n_bytes = s->map.size;
     status = pnb__refuse_stand_in(path, s->bytes, s->n_bytes, err);
     if (status != PNB_OK)
         return status;
@@ -271,6 +278,15 @@ pnb_status pnb_checkpoint_open(pnb_checkpoint **out, const char *path, pnb_error
         *out = c;
     else
         pnb_checkpoint_free(c);
+    return status;
+}
+
+pnb_status pnb__checkpoint_check_files(const pnb_checkpoint *c, pnb_error *err)
+{
+    pnb_status status = c->st != NULL ? pnb__st_check_files(c->st, err) : PNB_OK;
+    for (size_t i = 0; i < c->n_shards && status == PNB_OK; i++)
+        if (c->shards[i].path != NULL)
+            status = pnb__map_check(&c->shards[i].map, c->shards[i].path, err);
     return status;
 }
 

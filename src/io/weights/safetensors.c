@@ -20,6 +20,7 @@ typedef struct shard {
     const unsigned char *bytes;
     size_t n_bytes;
     const char *name; /* as weight_map spells it; NULL for a single file */
+    const char *path; /* of the map */
     pnb__st_header header;
 } shard;
 
@@ -112,6 +113,9 @@ static pnb_status open_shard(pnb_safetensors *st, shard *s, const char *path, pn
         return status;
     s->bytes = s->map.data;
     s->n_bytes = s->map.size;
+    s->path = pnb__arena_strdup(&st->arena, path);
+    if (s->path == NULL)
+        return pnb__fail_nomem(err, strlen(path));
     status = pnb__refuse_stand_in(path, s->bytes, s->n_bytes, err);
     if (status != PNB_OK)
         return status;
@@ -156,6 +160,14 @@ pnb_status pnb_safetensors_open_bytes(pnb_safetensors **out, const void *bytes, 
     st = NULL;
 done:
     pnb_safetensors_free(st);
+    return status;
+}
+
+pnb_status pnb__st_check_files(const pnb_safetensors *st, pnb_error *err)
+{
+    pnb_status status = PNB_OK;
+    for (size_t i = 0; i < st->n_shards && status == PNB_OK; i++)
+        status = pnb__map_check(&st->shards[i].map, st->shards[i].path, err);
     return status;
 }
 

@@ -26,6 +26,10 @@ typedef struct pnb__st_header {
 pnb_status pnb__st_parse(pnb__st_header *out, const unsigned char *bytes, size_t n_bytes,
                          const char *where, pnb__arena *arena, pnb_error *err);
 
+/* Whether the files are as they were when they were opened.  Errors  IO: the text names the one
+ * that was written to */
+pnb_status pnb__st_check_files(const pnb_safetensors *st, pnb_error *err);
+
 /* Writer of one file whose array bytes come in pieces. `data` of the views is not looked at. */
 typedef struct pnb__st_writer {
     pnb__out_file out;

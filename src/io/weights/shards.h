@@ -5,6 +5,7 @@
 
 #include "base/base.h"
 #include "io/json/json.h"
+#include "penumbra/checkpoint.h"
 #include "penumbra/safetensors.h"
 
 /* Distinct file names of a weight_map, sorted, in `names` (room for one per entry); each must be
@@ -18,6 +19,10 @@ typedef pnb_status (*pnb__shard_open_fn)(void *user, size_t i, const char *name,
                                          pnb_error *err);
 pnb_status pnb__shards_open(const char *const *names, size_t n, const char *path, pnb__arena *arena,
                             pnb__shard_open_fn open, void *user, pnb_error *err);
+
+/* Whether the files of a checkpoint, one or all of its shards, are as they were when they were
+ * opened. Errors  IO: the text names the one that was written to */
+pnb_status pnb__checkpoint_check_files(const pnb_checkpoint *c, pnb_error *err);
 
 /* What one shard holds; name NULL: a single file. */
 typedef struct pnb__shard_content {

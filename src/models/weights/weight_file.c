@@ -4,6 +4,8 @@
  * shards), and so is the order of search. */
 #include "models/weights/weight_file.h"
 
+#include "io/weights/shards.h"
+
 enum { MAX_PATH = 4096 };
 
 /* Which of a folder's weight files counts is decided in one place for all readers, and named in
@@ -72,4 +74,9 @@ const char *pnb__weight_file_metadata(const pnb__weight_file *f, const char *key
 pnb_status pnb__weight_file_sha256(const pnb__weight_file *f, char hex[65], pnb_error *err)
 {
     return pnb_checkpoint_sha256(f->arrays, hex, err);
+}
+
+pnb_status pnb__weight_file_check(const pnb__weight_file *f, pnb_error *err)
+{
+    return f->arrays != NULL ? pnb__checkpoint_check_files(f->arrays, err) : PNB_OK;
 }

@@ -25,6 +25,8 @@ const pnb_array_view *pnb__weight_file_lookup(const pnb__weight_file *f, const c
 const char *pnb__weight_file_warning(const pnb__weight_file *f);
 /* Value of a safetensors metadata key, or NULL. */
 const char *pnb__weight_file_metadata(const pnb__weight_file *f, const char *key);
+/* Whether it is as it was when it was opened.  Errors  IO: the text names what was written to */
+pnb_status pnb__weight_file_check(const pnb__weight_file *f, pnb_error *err);
 pnb_status pnb__weight_file_sha256(const pnb__weight_file *f, char hex[65], pnb_error *err);
 
 #endif

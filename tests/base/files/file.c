@@ -133,10 +133,34 @@ static void large_files_survive(void **state)
     pnb__free(path);
 }
 
+/* What is written into a mapped file is told; another file of its name is none of its business. */
+static void maps_of_files_that_change(void **state)
+{
+    char *path = pnb__path_join(*state, "changing");
+    pnb_error err = PNB_ERROR_INIT;
+    pnb__map map, cut;
+    assert_int_equal(pnb__write_file(path, "bytes", 5, NULL), PNB_OK);
+    assert_int_equal(pnb__map_open(&map, path, NULL), PNB_OK);
+    assert_int_equal(pnb__map_check(&map, path, NULL), PNB_OK);
+    assert_int_equal(pnb__write_file(path, "other", 5, NULL), PNB_OK); /* renamed over it */
+    assert_int_equal(pnb__map_check(&map, path, NULL), PNB_OK);
+    assert_int_equal(pnb__map_open(&cut, path, NULL), PNB_OK);
+    assert_int_equal(truncate(path, 2), 0);
+    assert_int_equal(pnb__map_check(&cut, path, &err), PNB_IO);
+    assert_non_null(strstr(err.text, path));
+    assert_non_null(strstr(err.text, "5 bytes then, 2 now"));
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(pnb__map_check(&cut, path, NULL), PNB_OK);
+    pnb__map_close(&cut);
+    assert_int_equal(pnb__map_check(&cut, path, NULL), PNB_OK);
+    pnb__map_close(&map);
+    pnb__free(path);
+}
+
 static void maps_of_odd_files(void **state)
 {
     char *empty = pnb__path_join(*state, "empty");
-    pnb__map map = {(const unsigned char *)"x", 1};
+    pnb__map map = {.data = (const unsigned char *)"x", .size = 1};
     assert_int_equal(pnb__write_file(empty, NULL, 0, NULL), PNB_OK);
     assert_int_equal(pnb__map_open(&map, empty, NULL), PNB_OK);
     assert_null(map.data);
@@ -428,6 +452,7 @@ int main(void)
         cmocka_unit_test(reading_without_a_known_size),
         IN_SCRATCH(large_files_survive),
         IN_SCRATCH(maps_of_odd_files),
+        IN_SCRATCH(maps_of_files_that_change),
         IN_SCRATCH(output_appears_at_commit),
         IN_SCRATCH(output_has_ordinary_permissions),
         IN_SCRATCH(two_writers_do_not_mix),

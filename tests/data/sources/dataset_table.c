@@ -36,6 +36,29 @@ static void test_csv(void **state)
     open_fails("e.tsv", NULL, PNB_NOT_FOUND, "no sample");
 }
 
+/* Columns that say where a picture came from are the record of its row. */
+static void test_records_of_tables(void **state)
+{
+    pnb_sample sample = {0};
+    (void)state;
+    put_png(scratch, "pics/1.png", 70);
+    put_text(scratch, "u.csv",
+             "filepath,title,url,uid\npics/1.png,one,\"http://a/\"\"b\"\"\",u1\n"
+             "pics/1.png,two,,\npics/1.png,three,bad \xff,u3\n");
+    pnb_dataset *ds = open_ok("u.csv", NULL);
+    expect_texts(ds, 0, "pics/1.png", "one");
+    assert_int_equal(pnb_dataset_get(ds, 0, &sample, NULL), PNB_OK);
+    assert_string_equal(sample.json, "{\"url\":\"http://a/\\\"b\\\"\",\"uid\":\"u1\"}");
+    pnb_sample_reset(&sample);
+    assert_int_equal(pnb_dataset_get(ds, 1, &sample, NULL), PNB_OK);
+    assert_null(sample.json);
+    pnb_sample_reset(&sample);
+    assert_int_equal(pnb_dataset_get(ds, 2, &sample, NULL), PNB_OK);
+    assert_string_equal(sample.json, "{\"uid\":\"u3\"}");
+    pnb_sample_reset(&sample);
+    pnb_dataset_free(ds);
+}
+
 static void test_jsonl(void **state)
 {
     (void)state;
@@ -139,6 +162,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_csv, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_records_of_tables, setup, teardown),
         cmocka_unit_test_setup_teardown(test_jsonl, setup, teardown),
         cmocka_unit_test_setup_teardown(test_tables, setup, teardown),
         cmocka_unit_test_setup_teardown(test_paths, setup, teardown),
