@@ -44,6 +44,11 @@ struct pnb_store {
     pnb__snapshot *now;              /* or NULL */
 };
 
+#define PNB__SHARDS "shards" /* the folder of embeddings */
+#define PNB__WRITER_LOCK "writer.lock"
+
+/* Opens what is at a place, which goes to the store. */
+pnb_status pnb__store_open_place(pnb_store **out, pnb__place *place, pnb_error *err);
 /* Opens the catalog alone: shards may be damaged. */
 pnb_status pnb__store_open_bare(pnb_store **out, const char *path, pnb_error *err);
 /* Waits a little: what holds a lock may end. */

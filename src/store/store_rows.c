@@ -208,13 +208,16 @@ static void copy_numbers(pnb_embeddings *out, size_t to, const pnb_embeddings *f
     }
 }
 
+/* As the set had it that the row came in: a caption that stands among further fields is no text of
+ * the row, which is called by its path. */
 static pnb_status copy_names(pnb_embeddings *out, size_t to, const pnb_store_row *row,
                              pnb_error *err)
 {
+    bool is_text = row->extra == NULL || strstr(row->extra, "\"caption\":") == NULL;
     pnb_status status;
     PNB_TRY(pnb_embeddings_set_id(out, to, row->id, err));
     PNB_TRY(pnb_embeddings_set_path(out, to, row->path, err));
-    PNB_TRY(pnb_embeddings_set_text(out, to, row->caption, err));
+    PNB_TRY(pnb_embeddings_set_text(out, to, is_text ? row->caption : NULL, err));
     status = pnb_embeddings_set_extra(out, to, row->extra, err);
 done:
     return status;

@@ -14,8 +14,6 @@
 #include "sets/settle.h"
 #include "store/store_internal.h"
 
-#define LOCK_NAME "writer.lock"
-
 /* ---- the one writer ---- */
 
 void pnb__store_pause(void)
@@ -27,7 +25,7 @@ void pnb__store_pause(void)
 static pnb_status take_lock(pnb_store *store, double wait_s, pnb_error *err)
 {
     double until = pnb__now_s() + wait_s;
-    char *path = pnb__path_join(store->path, LOCK_NAME);
+    char *path = pnb__path_join(store->path, PNB__WRITER_LOCK);
     if (path == NULL)
         return pnb__fail_nomem(err, strlen(store->path));
     pnb_error inner = PNB_ERROR_INIT;

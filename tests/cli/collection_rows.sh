@@ -73,4 +73,12 @@ for order in bad.jsonl last.jsonl; do
     says "gone.png"
     says "no picture"
 done
+printf '{"text": "a star"}\n{broken\n{"caption": 3}\n{"captions": ["a ring", "a disc"]}\n' >bad_texts.jsonl
+want 0 collection create captions --model model
+want 3 collection add captions --texts bad_texts.jsonl --json
+check "three captions are there" grep -q '"n_added": 3' out
+check "two lines are not" grep -q '"n_skipped": 2' out
+says "bad_texts.jsonl line 2"
+says "bad_texts.jsonl line 3"
+want 3 embed --texts bad_texts.jsonl -m model -o texts.safetensors
 finish

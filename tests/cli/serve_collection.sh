@@ -9,8 +9,12 @@ if grep -q "needs\? SQLite" err; then
 fi
 make_small
 want 0 collection create photos --model model
-want 1 serve -m model --collection photos --port 0
-says "collection photos: it has no rows yet"
+start_server -m model --collection photos
+asks "one without rows is served, and has none" <<'END'
+assert get("/v1/collections")["data"] == [{"name": "photos", "modality": "image", "n_rows": 0, "can_change": True}]
+assert post("/v1/search", {"text": "a red star"})["answer"] == "none"
+END
+stop_server
 mkdir pictures
 tar -xf shapes/train/00000.tar -C pictures --wildcards '*.png'
 rm $(ls -d pictures/* | tail -n +9)

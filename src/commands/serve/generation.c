@@ -140,16 +140,18 @@ done:
     return status;
 }
 
-/* `app` is the caller's own, of a request say. */
+/* `app` is the caller's own, of a request say. *is_open says how far it came. */
 static pnb_status add_store(pnb__generation *g, pnb__app *app,
-                            const pnb__store_gallery_place *place)
+                            const pnb__store_gallery_place *place, bool *is_open)
 {
     pnb__store_gallery *store = NULL;
     pnb__spread spread;
     pnb_error *err = &app->err;
     pnb_status status;
+    *is_open = false;
     PNB_TRY(pnb__store_gallery_open(&store, app, &g->encoder, place));
     PNB_TRY(pnb__store_gallery_spread(store, &spread, err));
+    *is_open = true;
     pnb__gallery view = pnb__store_gallery_view(store);
     PNB_TRY(add_gallery(g, view, err));
     take_spread(g, view.modality, &spread);
@@ -179,11 +181,15 @@ typedef struct name_list {
 } name_list;
 
 /* Collections in the root, in order of their names. */
-static pnb_status list_root(const char *root, name_list *names, pnb_error *err)
+static pnb_status list_root(pnb__app *app, const char *root, name_list *names)
 {
+    pnb_error *err = &app->err;
+    bool is_there = pnb__path_is_dir(root);
     pnb_status status = pnb__make_dirs(root, err);
     if (status != PNB_OK)
         return status;
+    if (!is_there)
+        pnb__say(app, "--collection-root %s: there was no such folder, it was made", root);
     DIR *dir = opendir(root);
     if (dir == NULL)
         return pnb__fail_errno(err, "cannot read", root);
@@ -215,10 +221,17 @@ static pnb_status open_stores(pnb__generation *g, const name_list *made)
         const pnb__store_gallery_place place = {.path = is_given ? given->items[i]
                                                                  : made->items[i - given->n],
                                                 .calibration = g->opts->calibration,
-                                                .modality = is_given ? NULL : "image",
+                                                .modality = "image",
                                                 .approx = pnb__search_kind(g->opts->approx),
                                                 .recall = g->opts->recall};
-        status = add_store(g, g->app, &place);
+        bool is_open = false;
+        status = add_store(g, g->app, &place, &is_open);
+        bool is_left_out = status != PNB_OK && status != PNB_NOMEM && !is_open && !is_given;
+        if (is_left_out) { /* nobody named it: the others are worth more */
+            pnb__warn(g->app, "%s is not served: %s", place.path, g->app->err.text);
+            pnb_error_reset(&g->app->err);
+            status = PNB_OK;
+        }
     }
     return status;
 }
@@ -230,7 +243,7 @@ static pnb_status open_galleries(pnb__generation *g)
     pnb_status status = PNB_OK;
     double vague = g->opts->vague_above;
     if (g->opts->root != NULL)
-        PNB_TRY(list_root(g->opts->root, &made, err));
+        PNB_TRY(list_root(g->app, g->opts->root, &made));
     g->capacity = g->opts->collections.n + made.n + PNB_COUNT(g->set) + MAX_MADE;
     PNB_TRY(PNB_ALLOC(g->served.galleries, g->capacity, err));
     PNB_TRY(PNB_ALLOC(g->stores, g->capacity, err));
@@ -261,7 +274,8 @@ static pnb_status make_store(pnb__generation *g, const char *path, const char *m
     pnb_status status = pnb_store_create(path, &model, err);
     if (status != PNB_OK)
         return status;
-    status = add_store(g, &app, &place);
+    bool is_open = false;
+    status = add_store(g, &app, &place, &is_open);
     return status == PNB_OK ? status : pnb__fail(err, status, "%s", app.err.text);
 }
 

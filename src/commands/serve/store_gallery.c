@@ -39,6 +39,27 @@ static pnb_status of_store(pnb_status status, pnb_error *err)
 
 /* ---- opening ---- */
 
+/* Of an empty one what the model would put there: of what its rows were where it had some, else of
+ * what the place says. */
+static pnb_status make_row(pnb__store_gallery *g, const pnb_encoder *e, const char *modality,
+                           pnb_error *err)
+{
+    pnb_store_about about;
+    char preprocess[sizeof((pnb_embeddings_info *)NULL)->preprocess];
+    pnb_status status;
+    PNB_TRY(pnb_store_describe(g->store, &about, err));
+    if (about.is_settled)
+        modality = about.info.modality;
+    bool is_text = strcmp(modality, "text") == 0;
+    PNB_TRY(pnb__gallery_probe(e, is_text ? PNB_ENCODE_TEXTS : PNB_ENCODE_IMAGES, &g->row, err));
+    memcpy(preprocess, g->row->info.preprocess, sizeof preprocess);
+    g->row->info.preprocess[0] = '\0'; /* options say more of it: seen when a row comes */
+    status = pnb_store_check(g->store, g->row, err);
+    memcpy(g->row->info.preprocess, preprocess, sizeof preprocess);
+done:
+    return status;
+}
+
 static pnb_status read_row(pnb__store_gallery *g, pnb__app *app, const pnb_encoder *e,
                            const pnb__store_gallery_place *place)
 {
@@ -46,12 +67,8 @@ static pnb_status read_row(pnb__store_gallery *g, pnb__app *app, const pnb_encod
     pnb_error *err = &app->err;
     pnb_status status;
     PNB_TRY(pnb_store_list(g->store, NULL, 0, 1, &rows, err));
-    if (rows.n == 0 && place->modality == NULL)
-        PNB_TRY(pnb__fail(err, PNB_NOT_FOUND, "collection %s: it has no rows yet", place->path));
-    if (rows.n == 0) { /* what the model would put there */
-        bool is_text = strcmp(place->modality, "text") == 0;
-        PNB_TRY(
-            pnb__gallery_probe(e, is_text ? PNB_ENCODE_TEXTS : PNB_ENCODE_IMAGES, &g->row, err));
+    if (rows.n == 0) {
+        status = make_row(g, e, place->modality, err);
         goto done;
     }
     PNB_TRY(pnb_store_set(g->store, &rows, &g->row, err));

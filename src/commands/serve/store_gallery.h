@@ -11,7 +11,7 @@ typedef struct pnb__store_gallery pnb__store_gallery;
 /* Which collection, and what lies beside it. */
 typedef struct pnb__store_gallery_place {
     const char *path, *calibration;
-    const char *modality;  /* of one without rows; NULL: such a one is refused */
+    const char *modality;  /* of one that never had a row */
     pnb_index_kind approx; /* EXACT: none */
     double recall;         /* of hnsw and ivf */
 } pnb__store_gallery_place;

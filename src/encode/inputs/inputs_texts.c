@@ -1,8 +1,8 @@
 /* Captions named by words: text files, standard input, jsonl, csv, data sets.
  *
- * All are held in memory: a million captions are about 100 MB. A line that is not UTF-8 or longer
- * than any caption is left out and remembered, so that one bad line does not end a long job; a file
- * that is no text at all is refused. */
+ * All are held in memory: a million captions are about 100 MB. A line that is not UTF-8, longer
+ * than any caption or no record is left out and remembered, so that one bad line does not end a
+ * long job; a file that is no text at all (text_lines.h), or holds no record, is refused. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,8 +10,8 @@
 #include "base/grow.h"
 #include "data/sources/dataset_internal.h"
 #include "encode/inputs/inputs.h"
+#include "encode/inputs/text_lines.h"
 #include "io/byte_names.h"
-#include "io/foreign.h"
 #include "io/json/json.h"
 #include "io/tables/csv.h"
 #include "penumbra/hierarcaps.h"
@@ -41,6 +41,14 @@ static pnb_status add(pnb__text_inputs *c, const char *id, const char *text, con
     return PNB_OK;
 }
 
+static void drop_last(pnb__text_inputs *c)
+{
+    pnb__text *item = &c->items[--c->n];
+    pnb__free(item->id);
+    pnb__free(item->text);
+    pnb__free(item->extra);
+}
+
 static pnb_status add_bad(pnb__text_inputs *c, char *sentence /* taken */, pnb_error *err)
 {
     if (sentence == NULL)
@@ -58,122 +66,15 @@ pnb_status pnb__text_inputs_add_text(pnb__text_inputs *c, const char *text, pnb_
     return add(c, NULL, text, NULL, -1, err);
 }
 
-/* ---- lines ---- Rows are lines: an empty line is the empty caption, a line end at the end of the
- * file begins no further one, a byte order mark and the CR of CRLF are no text. */
-typedef struct line_reader {
-    FILE *in;
-    const char *where;
-    size_t most; /* bytes of a line that are kept */
-    pnb__buf line;
-    size_t number, n_bytes, n_invalid; /* bytes so far; those that are not UTF-8 */
-    size_t n_bad_lines;
-    bool too_long;
-    char what[400]; /* what the first bytes say the file is, or "" */
-} line_reader;
-
-static void line_reader_reset(line_reader *r)
-{
-    pnb__buf_reset(&r->line);
-}
-
-/* Bytes up to the line end, of which `most` are kept; false at the end of the file. */
-static bool read_bytes(line_reader *r)
-{
-    size_t n = 0;
-    r->line.size = 0;
-    pnb__buf_append(&r->line, "", 0);
-    for (int c; (c = getc_unlocked(r->in)) != EOF; n++) {
-        if (c == '\n') {
-            n++;
-            break;
-        }
-        if (n < r->most || c == 0)
-            pnb__buf_putc(&r->line, (char)c);
-        if (c == 0) { /* no text: not read to its end, which may not come */
-            n++;
-            break;
-        }
-    }
-    r->n_bytes += n;
-    r->too_long = n > r->most + 1;
-    return n > 0;
-}
-
-static size_t count_invalid(const char *s, size_t n)
-{
-    size_t bad = 0;
-    for (size_t i = 0; i < n;) {
-        size_t used = 1;
-        while (used < 4 && i + used < n && !pnb__utf8_valid(s + i, used))
-            used++;
-        bool valid = pnb__utf8_valid(s + i, used);
-        bad += valid ? 0 : 1;
-        i += valid ? used : 1;
-    }
-    return bad;
-}
-
-static pnb_status refuse(const line_reader *r, const char *problem, pnb_error *err)
-{
-    if (r->what[0] != '\0')
-        return pnb__fail(err, PNB_FORMAT, "%s: this is %s", r->where, r->what);
-    return pnb__fail(err, PNB_FORMAT,
-                     "%s: not a text file (%s): wanted are captions in UTF-8, one a line", r->where,
-                     problem);
-}
-
-static void drop_front(pnb__buf *b, size_t n)
-{
-    memmove(b->data, b->data + n, b->size - n + 1);
-    b->size -= n;
-}
-
-static pnb_status look_at_first(line_reader *r, pnb_error *err)
-{
-    const char *what = pnb__foreign(r->line.data, r->line.size);
-    snprintf(r->what, sizeof r->what, "%s", what != NULL ? what : "");
-    if (r->line.size >= 3 && memcmp(r->line.data, "\xEF\xBB\xBF", 3) == 0)
-        drop_front(&r->line, 3);
-    return pnb__refuse_stand_in(r->where, r->line.data, r->line.size, err);
-}
-
-/* The next line; *valid: it is UTF-8. *more is false at the end. FORMAT for a file that is no text:
- * a NUL byte, or more than 1% of bytes that are not UTF-8, which is known at its end; a single bad
- * line among good ones is left out instead, however short the file is. */
-static pnb_status next_line(line_reader *r, bool *more, bool *valid, pnb_error *err)
-{
-    pnb_status status = PNB_OK;
-    *more = read_bytes(r);
-    if (r->line.failed)
-        return pnb__fail_nomem(err, r->line.size);
-    if (!*more && ferror(r->in))
-        return pnb__fail_errno(err, "cannot read", r->where);
-    if (!*more)
-        return r->n_invalid * 100 > r->n_bytes && (r->n_bad_lines > 1 || r->number == 1)
-                   ? refuse(r, "more than 1% of its bytes are not UTF-8", err)
-                   : PNB_OK;
-    if (++r->number == 1)
-        status = look_at_first(r, err);
-    if (status != PNB_OK)
-        return status;
-    if (memchr(r->line.data, 0, r->line.size) != NULL)
-        return refuse(r, "it holds NUL bytes", err);
-    if (r->line.size > 0 && r->line.data[r->line.size - 1] == '\r')
-        r->line.data[--r->line.size] = '\0';
-    *valid = pnb__utf8_valid(r->line.data, r->line.size);
-    r->n_bad_lines += !*valid;
-    if (!*valid && !r->too_long)
-        r->n_invalid += count_invalid(r->line.data, r->line.size);
-    return PNB_OK;
-}
+/* ---- lines ---- */
 
 static pnb_status add_lines(pnb__text_inputs *c, FILE *in, const char *where, pnb_error *err)
 {
-    line_reader r = {.in = in, .where = where, .most = PNB_TOKENIZER_MAX_BYTES};
+    pnb__text_lines r = {.in = in, .where = where, .most = PNB_TOKENIZER_MAX_BYTES};
     size_t n_bad = c->n_bad;
     pnb_status status = PNB_OK;
     for (bool more, valid = true; status == PNB_OK;) {
-        status = next_line(&r, &more, &valid, err);
+        status = pnb__text_lines_next(&r, &more, &valid, err);
         if (status != PNB_OK || !more)
             break;
         if (r.too_long)
@@ -189,7 +90,7 @@ static pnb_status add_lines(pnb__text_inputs *c, FILE *in, const char *where, pn
     }
     while (status != PNB_OK && c->n_bad > n_bad) /* a refused file is told once, not by lines */
         pnb__free(c->bad[--c->n_bad]);
-    line_reader_reset(&r);
+    pnb__text_lines_reset(&r);
     return status;
 }
 
@@ -312,35 +213,60 @@ done:
     return status;
 }
 
+/* A line, blank ones too; `why` is what is wrong with it alone. */
+static pnb_status add_json_line(pnb__text_inputs *c, const pnb__text_lines *r, bool valid,
+                                const char *where, pnb_error *why)
+{
+    json_t *record = NULL;
+    pnb_status status = PNB_OK;
+    if (r->too_long)
+        return pnb__fail(why, PNB_LIMIT, "%s: longer than %zu bytes", where, PNB__JSON_MAX_BYTES);
+    if (!valid)
+        return pnb__fail(why, PNB_FORMAT, "%s: not valid UTF-8", where);
+    if (strspn(r->line.data, " \t\r") == r->line.size)
+        return PNB_OK;
+    status = pnb__json_load_bytes(&record, r->line.data, r->line.size, where, why);
+    if (status == PNB_OK)
+        status = add_record(c, record, where, why);
+    json_decref(record);
+    return status;
+}
+
+/* A line that is no record is left out, with what it gave before that was seen, and named. */
+static pnb_status leave_out(pnb__text_inputs *c, size_t n, const pnb_error *why, pnb_error *err)
+{
+    while (c->n > n)
+        drop_last(c);
+    return why->status == PNB_NOMEM ? pnb__fail(err, why->status, "%s", why->text)
+                                    : add_bad(c, pnb__strdup(why->text), err);
+}
+
 static pnb_status add_jsonl(pnb__text_inputs *c, const char *path, pnb_error *err)
 {
     FILE *file = fopen(path, "rb");
     if (file == NULL)
         return pnb__fail_errno(err, "cannot open", path);
-    line_reader r = {.in = file, .where = path, .most = PNB__JSON_MAX_BYTES};
+    pnb__text_lines r = {.in = file, .where = path, .most = PNB__JSON_MAX_BYTES};
+    size_t n_before = c->n, n_bad = c->n_bad;
     pnb_status status = PNB_OK;
     for (bool more, valid = true; status == PNB_OK;) {
-        status = next_line(&r, &more, &valid, err);
+        pnb_error why = PNB_ERROR_INIT;
+        size_t n = c->n;
+        status = pnb__text_lines_next(&r, &more, &valid, err);
         if (status != PNB_OK || !more)
             break;
         char *where = pnb__format("%s line %zu", path, r.number);
-        json_t *record = NULL;
         if (where == NULL)
             status = pnb__fail_nomem(err, 64);
-        else if (r.too_long)
-            status =
-                pnb__fail(err, PNB_LIMIT, "%s: longer than %zu bytes", where, PNB__JSON_MAX_BYTES);
-        else if (!valid)
-            status = add_bad(c, pnb__format("%s: not valid UTF-8", where), err);
-        else if (strspn(r.line.data, " \t\r") < r.line.size) {
-            status = pnb__json_load_bytes(&record, r.line.data, r.line.size, where, err);
-            if (status == PNB_OK)
-                status = add_record(c, record, where, err);
-        }
-        json_decref(record);
+        else if (add_json_line(c, &r, valid, where, &why) != PNB_OK)
+            status = leave_out(c, n, &why, err);
         pnb__free(where);
     }
-    line_reader_reset(&r);
+    if (status == PNB_OK && c->n == n_before && c->n_bad > n_bad)
+        status = pnb__fail(err, PNB_FORMAT, "%s", c->bad[n_bad]); /* it is of another kind */
+    while (status != PNB_OK && c->n_bad > n_bad) /* a refused file is told once, not by lines */
+        pnb__free(c->bad[--c->n_bad]);
+    pnb__text_lines_reset(&r);
     fclose(file);
     return status;
 }
@@ -522,11 +448,8 @@ static void hash_texts(const void *user, pnb__sha256 *hash)
 
 void pnb__text_inputs_reset(pnb__text_inputs *c)
 {
-    for (size_t i = 0; i < c->n; i++) {
-        pnb__free(c->items[i].id);
-        pnb__free(c->items[i].text);
-        pnb__free(c->items[i].extra);
-    }
+    while (c->n > 0)
+        drop_last(c);
     for (size_t i = 0; i < c->n_bad; i++)
         pnb__free(c->bad[i]);
     pnb__free(c->items);

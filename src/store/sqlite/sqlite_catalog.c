@@ -206,6 +206,8 @@ static pnb_status create(const pnb__place *place, pnb_error *err)
     PNB_TRY(
         pnb__sqlite_run(s, "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; BEGIN;", err));
     PNB_TRY(pnb__sqlite_run(s, schema, err));
+    if (pnb__disk_step_fails())
+        PNB_TRY(pnb__fail_errno(err, "cannot write", s->path));
     status = pnb__sqlite_run(s,
                              "PRAGMA application_id = " APPLICATION_ID ";"
                              "PRAGMA user_version = " VERSION "; COMMIT;",

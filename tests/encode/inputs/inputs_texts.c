@@ -167,6 +167,32 @@ static void single_bad_lines_are_left_out(void **state)
     pnb__text_inputs_reset(&c);
 }
 
+/* So is a line that is no record, with what it gave before that was seen; others keep their places.
+ * A file without any record is refused by its first line. */
+static void bad_records_are_left_out(void **state)
+{
+    (void)state;
+    static const char lines[] = "{\"text\":\"a\"}\n{broken\n{\"captions\":[\"b\",3]}\n"
+                                "{\"text\":\"c\",\"level\":-7}\n[1]\n\n{\"captions\":[\"d\"]}\n";
+    static const char none[] = "{broken\n{\"captions\":[\"b\",3]}\n";
+    static const char *const says[] = {"line 2", "line 3: captions[1]", "line 4: a level",
+                                       "line 5"};
+    pnb__text_inputs c;
+    pnb_error err = PNB_ERROR_INIT;
+    assert_int_equal(read_bytes(&c, "a.jsonl", lines, sizeof lines - 1, &err), PNB_OK);
+    assert_int_equal(c.n, 2);
+    assert_string_equal(c.items[1].text, "d");
+    assert_int_equal(c.items[1].place, 5);
+    assert_int_equal(c.n_bad, PNB_COUNT(says));
+    for (size_t i = 0; i < PNB_COUNT(says); i++)
+        assert_non_null(strstr(c.bad[i], says[i]));
+    pnb__text_inputs_reset(&c);
+    assert_int_equal(read_bytes(&c, "a.jsonl", none, sizeof none - 1, &err), PNB_FORMAT);
+    assert_non_null(strstr(err.text, "line 1"));
+    assert_true(c.n == 0 && c.n_bad == 0);
+    pnb__text_inputs_reset(&c);
+}
+
 /* A record's class goes with every caption of it; what is neither text nor number does not. */
 static void classes_of_records(void **state)
 {
@@ -198,6 +224,7 @@ int main(void)
         cmocka_unit_test(empty_fields_are_texts),
         cmocka_unit_test(what_is_no_text_is_refused),
         cmocka_unit_test(single_bad_lines_are_left_out),
+        cmocka_unit_test(bad_records_are_left_out),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
