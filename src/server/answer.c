@@ -1,10 +1,11 @@
 /* From a request to its reply: admitted by all that is known before its body, then answered.
  *
  * Nothing here knows of sockets, so tests ask as the network does. Refusals come in the order in
- * which they cost least and tell least: site, key, route, method, rate, state, size. */
+ * which they cost least and tell least: site, key, route, method, rate, state, size, coding. */
 #include "server/answer.h"
 
 #include <string.h>
+#include <strings.h>
 
 /* ---- admitting ---- */
 
@@ -35,6 +36,26 @@ static void count_refusal(pnb__server *s, uint64_t *reason)
 {
     if (reason != NULL)
         pnb__metrics_add(&s->metrics, reason, 1);
+}
+
+/* Where one request ends and the next one begins must be as certain as for whoever stands between.
+ */
+static bool refuse_framing(const pnb__http_request *q, pnb__http_reply *r)
+{
+    if (!q->has_two_lengths)
+        return false;
+    pnb__http_fail(r, 400, "the request has two Content-Length headers that differ");
+    r->closes = true;
+    return true;
+}
+
+static bool refuse_coding(const pnb__http_request *q, pnb__http_reply *r)
+{
+    if (q->content_encoding == NULL || strcasecmp(q->content_encoding, "identity") == 0)
+        return false;
+    pnb__http_fail(r, 415, "Content-Encoding '%.40s': bodies are taken as they are, without one",
+                   q->content_encoding);
+    return true;
 }
 
 static bool refuse_stranger(pnb__server *s, const pnb__http_request *q, const pnb__route *route,
@@ -106,12 +127,16 @@ const pnb__route *pnb__server_admit(pnb__server *s, const pnb__http_request *q, 
                                     pnb__http_reply *r)
 {
     const pnb__route *other, *route = find_route(q, &other);
+    if (refuse_framing(q, r)) {
+        pnb__metrics_answered(&s->metrics, place_of(route), r->status, 0);
+        return NULL;
+    }
     if (pnb__access_is_same_site(&s->access, q, &r->origin) && is_preflight(q, other, r)) {
         r->status = 204;
         return NULL;
     }
     if (!refuse_stranger(s, q, route, r) && !refuse_route(q, route, other, r) &&
-        !refuse_now(s, q, route, n_announced, r))
+        !refuse_now(s, q, route, n_announced, r) && !refuse_coding(q, r))
         return route;
     pnb__metrics_answered(&s->metrics, place_of(route), r->status, 0);
     return NULL;

@@ -11,8 +11,8 @@
 
 static const double second_limits[PNB__N_SECOND_BUCKETS - 1] = {
     0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10};
-static const int codes[PNB__N_CODES] = {200, 204, 400, 401, 403, 404, 405, 408,
-                                        409, 413, 429, 431, 499, 500, 501, 503};
+static const int codes[PNB__N_CODES] = {200, 204, 400, 401, 403, 404, 405, 408, 409,
+                                        413, 415, 429, 431, 499, 500, 501, 503};
 
 pnb_status pnb__metrics_init(pnb__metrics *m, size_t n_routes, pnb_error *err)
 {
@@ -83,6 +83,14 @@ void pnb__metrics_add(pnb__metrics *m, uint64_t *counter, uint64_t n)
     pthread_mutex_lock(&m->lock);
     *counter += n;
     pthread_mutex_unlock(&m->lock);
+}
+
+size_t pnb__metrics_working(pnb__metrics *m)
+{
+    pthread_mutex_lock(&m->lock);
+    int64_t n = m->n_working;
+    pthread_mutex_unlock(&m->lock);
+    return n > 0 ? (size_t)n : 0;
 }
 
 void pnb__metrics_move(pnb__metrics *m, int64_t *gauge, int64_t by)

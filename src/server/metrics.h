@@ -62,6 +62,8 @@ void pnb__metrics_stage(pnb__metrics *m, pnb__stage stage, double seconds);
 void pnb__metrics_batch(pnb__metrics *m, bool is_text, size_t n);
 /* Adds to one of the numbers above. */
 void pnb__metrics_add(pnb__metrics *m, uint64_t *counter, uint64_t n);
+/* Requests that are worked on at the moment. */
+size_t pnb__metrics_working(pnb__metrics *m);
 void pnb__metrics_move(pnb__metrics *m, int64_t *gauge, int64_t by);
 
 /* Appends all of it; names[n_routes] are the values of the label "route". */

@@ -51,6 +51,8 @@ extern const size_t pnb__n_routes;
     X(similarity)                                                                                  \
     X(inclusion)                                                                                   \
     X(models)                                                                                      \
+    X(props)                                                                                       \
+    X(slots)                                                                                       \
     X(health)                                                                                      \
     X(healthz)                                                                                     \
     X(livez)                                                                                       \

@@ -39,6 +39,7 @@ typedef struct pnb__server {
     pnb__access access;
     pnb__metrics metrics;
     size_t max_body_bytes;
+    size_t n_slots; /* requests that are worked on at once */
     char name[128]; /* of the model, as replies have it */
     int64_t created_s;
     const pnb_ctx *ctx;

@@ -41,6 +41,11 @@ for head in ("\r\n\r\n\r\n", "GET\r\n\r\n", "GET / HTTP/9.9\r\n\r\n", "\0\0\0\0\
     assert b" 200 " not in raw(head, 0.1)[:30], head
 time.sleep(0.2)
 slow = metric('penumbra_refused_total{reason="client_slow"}')
+two = raw("GET /health HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\n{}")
+assert b" 400 " in two[:30] and b"two Content-Length" in two and two.count(b"HTTP/1.1") == 1, two
+assert b" 200 " in raw("GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: 0\r\nContent-Length: 0\r\n\r\n")[:30]
+want(415, "POST", "/v1/embeddings", body={"input": "a"}, headers={"Content-Encoding": "gzip"}, says="Content-Encoding 'gzip'")
+want(200, "POST", "/v1/embeddings", body={"input": "a"}, headers={"Content-Encoding": "identity"})
 assert b" 431 " in raw("GET /health HTTP/1.1\r\nHost: localhost\r\nX: " + "y" * 40000 + "\r\n\r\n")[:30]
 begin = time.monotonic()
 assert raw("GET /health HTT", 9) == b"" and 0.5 < time.monotonic() - begin < 8
@@ -95,7 +100,9 @@ start_server -m model --host 0.0.0.0 --without-key
 url=http://127.0.0.1:${url##*:}
 asks "told to go without" <<<'get("/v1/models")'
 want 1 serve -m model --port "${url##*:}"
-says "cannot listen at 127.0.0.1 port ${url##*:}"
+says "cannot listen at 127.0.0.1 port ${url##*:}: Address already in use"
+want 1 serve -m model --host 192.0.2.1 --port 8080 --without-key
+says "cannot listen at 192.0.2.1 port 8080: Cannot assign requested address"
 stop_server
 want 1 serve -m nowhere --port 0 --approx int8 --recall 0.9
 says "nowhere"

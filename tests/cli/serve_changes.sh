@@ -65,6 +65,9 @@ hits = post("/v1/search", {"text": "a red star", "collection": "captions", "k": 
 assert hits[0]["caption"] == "a red star" and hits[0]["id"] == hashlib.sha256(b"a red star").hexdigest()[:16]
 related = post("/v1/search", {"text": "a star", "related": True})
 assert all(h["caption"] in words for h in related["narrower"] + related["broader"]) and related["narrower"] + related["broader"]
+for word in words: # a caption is not narrower or broader than itself
+    of_itself = post("/v1/search", {"text": word, "related": True})
+    assert word not in [h["caption"] for h in of_itself["narrower"] + of_itself["broader"]], (word, of_itself)
 # browsing
 u = [h["uncertainty"] for h in post("/v1/browse", {"by": "certain"})["hits"]]
 assert u == sorted(u) and len(u) == 8

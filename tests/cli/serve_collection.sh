@@ -34,6 +34,7 @@ want 0 search --collection photos -m model --query-text 'a red star' -k 5 --tags
 cp out old.json
 
 start_server -m model --collection photos
+check "a warning names its collection" grep -q "warning: photos: no probability is given" server.log
 asks "search finds what the command finds, under filters too" <<'END'
 def same(reply, path):
     hits = json.load(open(path))["hits"]

@@ -65,7 +65,7 @@ no("/v1/search", 400, "of length 1", vector=[2] + [0] * 15)
 no("/v1/search", 400, "'log_var' is that of a 'vector'", text="a", log_var=[0] * 16)
 no("/v1/search", 400, "not a picture", image="AAAA")
 no("/v1/similarity", 400, "'b' is missing", a="x")
-no("/v1/similarity", 404, "csd", a="x", b="y", measure="nearness")
+no("/v1/similarity", 400, "csd", a="x", b="y", measure="nearness")
 no("/v1/similarity", 400, "captions and pictures in one list", a="x", b=["y", "data:image/png;base64,AAAA"])
 no("/v1/classify", 400, "has no {}", input="a", labels=["b"], templates=["c"])
 no("/v1/classify", 400, "arrays of strings", input="a", labels=[1])
@@ -112,6 +112,14 @@ ask_as_client = {"text": "a red star", "image": None, "image_url": None, "embedd
 found = json.loads(ask("POST", "/knn-service", json.dumps(ask_as_client))[2])
 assert [f["id"] for f in found] == [h["row"] for h in json.load(open("text.json"))["hits"][:4]]
 assert all(("caption" in f) == (i < 2) for i, f in enumerate(found))
+post("/knn-service", {"text": "a", "indice_name": "images", "modality": "text"}, 400, says="'images' is of images")
+assert post("/knn-service", {"text": "a", "indice_name": "texts", "num_images": 1, "modality": "text"})
+assert post("/knn-service", {"text": "a", "indice_name": "texts", "num_images": 1})
+slots = get("/slots")
+assert len(slots) == get("/props")["total_slots"] and not any(s["is_processing"] for s in slots), slots
+assert get("/slots?fail_on_no_slot=1") == slots
+props = get("/props")
+assert props["model_alias"] == "model" and props["modalities"] == {"text": True, "vision": True}, props
 rows = post("/metadata", {"indice_name": "images", "ids": [f["id"] for f in found]})
 assert [r["id"] for r in rows] == [f["id"] for f in found] and rows[0]["metadata"]["id"] == found[0]["key"]
 vector = post("/v1/embeddings", {"input": "a red star"})["data"][0]["embedding"]
@@ -136,7 +144,7 @@ bodies = {"/v1/embeddings": {"input": "a"}, "/v1/search": {"text": "a"}, "/v1/si
 refused = {"/v1/collections/{name}/add": {"input": "a"}, "/v1/collections/{name}/remove": {"ids": ["a"]},
            "/v1/collections/{name}/thumbnails/{row}": None} # of collections: serve_collection.sh
 routes = [(path, *route) for path, methods in api["paths"].items() for route in methods.items()]
-assert len(routes) == 22
+assert len(routes) == 24
 for path, method, about in routes:
     if path in refused or (path, method) == ("/v1/collections", "post"):
         continue

@@ -57,6 +57,26 @@ static void health_follows_the_state(void **state)
     }
 }
 
+/* What a request's end cannot be told from, and bodies that would have to be unpacked. */
+static void framing_and_coding(void **state)
+{
+    fixture *f = *state;
+    pnb__http_request q = {.method = "POST", .path = "/v1/embeddings", .body = "{\"zzz\":1}"};
+    pnb__server_open(&f->s);
+    q.has_two_lengths = true;
+    f->r.closes = false;
+    assert_int_equal(ask_with(&f->s, q, &f->r), 400);
+    has_text(&f->r, "two Content-Length headers that differ");
+    assert_true(f->r.closes);
+    q.has_two_lengths = false;
+    q.content_encoding = "gzip";
+    assert_int_equal(ask_with(&f->s, q, &f->r), 415);
+    has_text(&f->r, "\"message\":\"Content-Encoding 'gzip'");
+    q.content_encoding = "Identity";
+    assert_int_equal(ask_with(&f->s, q, &f->r), 400);
+    has_text(&f->r, "unknown key");
+}
+
 static void others_wait_for_the_model(void **state)
 {
     fixture *f = *state;
@@ -95,14 +115,15 @@ static void a_key_opens_all_but_health(void **state)
     f->s.access.n_keys = 2;
     pnb__server_open(&f->s);
     static const char *const wrong[] = {
-        NULL,          "",      "Bearer ",      "Bearer firs", "Bearer first2",
-        "Basic first", "first", "bearer  first"};
+        NULL,          "",      "Bearer ",     "Bearer firs", "Bearer first2",
+        "Basic first", "first", "bearer  firs"};
     for (size_t i = 0; i < PNB_COUNT(wrong); i++) {
         q.authorization = wrong[i];
         assert_int_equal(ask_with(&f->s, q, &f->r), 401);
         has_text(&f->r, "Invalid API Key");
     }
-    static const char *const right[] = {"Bearer first", "Bearer second", "Bearer  second "};
+    static const char *const right[] = {"Bearer first", "Bearer second", "Bearer  second ",
+                                        "bearer  first"};
     for (size_t i = 0; i < PNB_COUNT(right); i++) {
         q.authorization = right[i];
         assert_int_equal(ask_with(&f->s, q, &f->r), 200);
@@ -168,9 +189,13 @@ int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, start, end)
     const struct CMUnitTest tests[] = {
-        CASE(health_follows_the_state), CASE(others_wait_for_the_model),
-        CASE(wrong_paths_and_methods),  CASE(a_key_opens_all_but_health),
-        CASE(pages_of_other_sites),     CASE(bodies_that_are_announced_too_large),
+        CASE(health_follows_the_state),
+        CASE(framing_and_coding),
+        CASE(others_wait_for_the_model),
+        CASE(wrong_paths_and_methods),
+        CASE(a_key_opens_all_but_health),
+        CASE(pages_of_other_sites),
+        CASE(bodies_that_are_announced_too_large),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

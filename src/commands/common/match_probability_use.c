@@ -210,6 +210,18 @@ static pnb_status load_fit(pnb__app *app, const pnb__match_probability_use *use,
     return PNB_OK;
 }
 
+/* Says of which gallery, of several that are searched: a set by its file, a collection by its
+ * folder, in which its calibration lies as if it were such a set. */
+static void warn_of_none(pnb__app *app, const pnb__match_probability_use *use, const char *why)
+{
+    const char *path = use->path != NULL ? use->path : "";
+    const char *base = pnb__path_base(path);
+    bool is_collection = strcmp(base, "collection.safetensors") == 0 && base > path + 1;
+    int n = (int)(is_collection ? base - path - 1 : (ptrdiff_t)strlen(path));
+    pnb__warn(app, "%.*s%sno probability is given: %s; `penumbra calibrate` fits one", n, path,
+              n > 0 ? ": " : "", why);
+}
+
 /* Takes the model's a and b where they speak of these rows and this measure. */
 static void take_model(pnb__app *app, const pnb__match_probability_use *use,
                        pnb__match_probability *odds)
@@ -223,7 +235,7 @@ static void take_model(pnb__app *app, const pnb__match_probability_use *use,
     odds->has_model =
         pnb__model_speaks_of(use->gallery, use->queries, use->measure, why, sizeof why);
     if (!odds->has_model && odds->path == NULL && !odds->limits.for_figures)
-        pnb__warn(app, "no probability is given: %s; `penumbra calibrate` fits one", why);
+        warn_of_none(app, use, why);
 }
 
 bool pnb__measure_is_probability(const pnb__match_probability_use *use, char *why, size_t size)
@@ -251,7 +263,7 @@ static void take_measure(pnb__app *app, const pnb__match_probability_use *use,
         return;
     odds->is_measure = pnb__measure_is_probability(use, why, sizeof why);
     if (!odds->is_measure && odds->path == NULL && !odds->limits.for_figures)
-        pnb__warn(app, "no probability is given: %s; `penumbra calibrate` fits one", why);
+        warn_of_none(app, use, why);
 }
 
 static pnb_status settle_conformal(pnb__match_probability *odds, pnb_error *err)

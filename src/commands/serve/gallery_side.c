@@ -90,6 +90,33 @@ done:
     return status;
 }
 
+/* How far apart two rows of numbers are, beside how long the first one is. */
+static bool is_near(const float *a, const float *b, size_t n)
+{
+    double apart = 0, length = 0;
+    for (size_t i = 0; i < n; i++) {
+        apart += ((double)a[i] - (double)b[i]) * ((double)a[i] - (double)b[i]);
+        length += (double)a[i] * (double)a[i];
+    }
+    return apart <= 1e-10 * length;
+}
+
+/* The query itself, under whatever id: neither narrower nor broader. */
+static bool is_query(const pnb_embeddings *query, const pnb_embeddings *rows, size_t row)
+{
+    size_t dim = rows->dim;
+    return query->dim == dim && is_near(query->mean, rows->mean + row * dim, dim) &&
+           is_near(query->log_var, rows->log_var + row * dim, dim);
+}
+
+static size_t count_queries(const pnb_embeddings *query, const pnb_embeddings *rows)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < rows->n; i++)
+        n += is_query(query, rows, i);
+    return n;
+}
+
 pnb_status pnb__gallery_related(const pnb_ctx *ctx, const pnb_embeddings *query,
                                 const pnb_embeddings *rows, bool inside, size_t k,
                                 pnb__found *found, size_t *n, pnb_error *err)
@@ -103,12 +130,13 @@ pnb_status pnb__gallery_related(const pnb_ctx *ctx, const pnb_embeddings *query,
         return PNB_OK;
     opts.inside = inside;
     opts.order = PNB_INCLUSION_BY_NEARNESS;
-    opts.k = k;
+    opts.k = k + count_queries(query, rows);
     PNB_TRY(pnb_view_init(&asking, query, err));
     PNB_TRY(pnb_view_init(&asked, rows, err));
     PNB_TRY(pnb_inclusion_search(ctx, &asking.rows, &asked.rows, &opts, &hits, err));
-    for (; *n < hits.k && hits.index[*n] >= 0; (*n)++)
-        found[*n] = (pnb__found){(size_t)hits.index[*n], hits.nearness[*n], NAN, NAN};
+    for (size_t i = 0; i < hits.k && *n < k && hits.index[i] >= 0; i++)
+        if (!is_query(query, rows, (size_t)hits.index[i]))
+            found[(*n)++] = (pnb__found){(size_t)hits.index[i], hits.nearness[i], NAN, NAN};
 done:
     pnb_inclusion_hits_reset(&hits);
     pnb_view_reset(&asked);

@@ -165,6 +165,7 @@ pnb_status pnb__serve_run(pnb__app *app, void *args, pnb__result *r)
     pnb__expect_hangup(app);
     PNB_TRY(pnb__server_init(&s, pnb__n_routes, &app->err));
     PNB_TRY(settle(app, opts, &s));
+    s.n_slots = where.n_workers;
     PNB_TRY(pnb__listen(&listener, &s, &where, &port, &app->err));
     PNB_TRY(announce(app, opts, port));
     status = load_and_serve(app, opts, &s, &list);

@@ -22,8 +22,9 @@ static const pnb__option options[] = {
                    "folder; what is added and removed while the server runs counts at once",
                    .group = "What is searched"),
     PNB__ROW_FILE("collection-root", AT(root), "DIR",
-                  "Folder whose collections are searched too, and in which requests may make new "
-                  "ones (POST /v1/collections); by default they may not"),
+                  "Folder whose collections are searched too, made where there is none, and in "
+                  "which requests may make new ones (POST /v1/collections); by default they may "
+                  "not"),
     PNB__ROW_FILE("images", AT(images), "SET", "Embedding set of pictures to search in"),
     PNB__ROW_FILE("texts", AT(texts), "SET", "Embedding set of captions to search in"),
     PNB__ROW_FILE("calibration", AT(calibration), "FILE",

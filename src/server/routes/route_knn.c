@@ -16,7 +16,8 @@ static const pnb__field knn_fields[] = {
     PNB__VALUE("image_url", TEXT, "Refused: nothing is fetched"),
     PNB__VALUE("embedding_input", LIST, "An embedding of the model to look for",
                .schema = "{\"type\":\"array\",\"items\":{\"type\":\"number\"}}"),
-    PNB__VALUE("modality", TEXT, "What to look through; image by default", .choices = "image|text"),
+    PNB__VALUE("modality", TEXT, "What to look through; image by default, else that of indice_name",
+               .choices = "image|text"),
     PNB__VALUE("num_images", INT, "Hits with their fields; 10 by default", .min = 1, .max = MAX_K),
     PNB__VALUE("num_result_ids", INT, "Hits in all; by default num_images", .min = 1, .max = MAX_K),
     PNB__VALUE("indice_name", TEXT, "Name of what to look through"),
@@ -73,6 +74,20 @@ static pnb_status put_found(const pnb__gallery *g, const pnb__found *found, size
     return status;
 }
 
+/* Of both a name and a modality the two must agree: hits of another kind than what was asked for
+ * are none. */
+static pnb_status find_gallery(const pnb__served *s, const json_t *body, const pnb__gallery **g,
+                               pnb_error *err)
+{
+    const char *name = pnb__field_text(body, "indice_name", NULL);
+    const char *modality = pnb__field_text(body, "modality", NULL);
+    pnb_status status = pnb__gallery_find(g, s, name, modality != NULL ? modality : "image", err);
+    if (status != PNB_OK || modality == NULL || strcmp((*g)->modality, modality) == 0)
+        return status;
+    return pnb__fail(err, PNB_ARG, "'modality' is %s, and '%s' is of %ss: leave it out, or say %s",
+                     modality, (*g)->name, (*g)->modality, (*g)->modality);
+}
+
 static pnb_status run_knn(pnb__served *s, const pnb__http_request *q, const json_t *body,
                           pnb__http_reply *r, pnb_error *err)
 {
@@ -83,8 +98,7 @@ static pnb_status run_knn(pnb__served *s, const pnb__http_request *q, const json
     size_t n = 0, n_rows = 0, n_shown = pnb__field_size(body, "num_images", 10);
     size_t k = pnb__field_size(body, "num_result_ids", n_shown);
     pnb_status status;
-    PNB_TRY(pnb__gallery_find(&g, s, pnb__field_text(body, "indice_name", NULL),
-                              pnb__field_text(body, "modality", "image"), err));
+    PNB_TRY(find_gallery(s, body, &g, err));
     PNB_TRY(find_query(s, q, body, &query, err));
     PNB_TRY(g->calls->count(g->self, &n_rows, err)); /* asked once: rows may come meanwhile */
     k = PNB_MIN(k, n_rows);

@@ -1,4 +1,5 @@
-/* GET /health and what others call it, /v1/models, /metrics: what the server is and how it does.
+/* GET /health and what others call it, /v1/models, /props, /slots, /metrics: what the server is and
+ * how it does.
  *
  * One answer under every name of /health, because those who ask know one of them only: that is
  * llama.cpp's, the others are Kubernetes' and Qdrant's. */
@@ -71,6 +72,62 @@ const pnb__route pnb__route_models = {
               "}}",
     .is_quick = true,
     .run = run_models};
+
+/* ---- as llama.cpp has them ---- what its clients look at, and no path of this machine. A slot is
+ * a request that is worked on; inputs of several share a batch, so none has a prompt of its own. */
+
+static pnb_status run_props(pnb__served *s, const pnb__http_request *q, const json_t *body,
+                            pnb__http_reply *r, pnb_error *err)
+{
+    const pnb_encoder *e = s->encoder;
+    (void)q;
+    (void)body;
+    (void)err;
+    pnb__json_put(&r->body,
+                  "{\"model_alias\":%s,\"total_slots\":%zu,\"build_info\":%s,\"modalities\":"
+                  "{\"text\":%i,\"vision\":%i},\"n_ctx\":%zu}\n",
+                  s->server->name, s->server->n_slots, pnb_version(), e->tokenizer != NULL,
+                  e->preprocess.width > 0, e->info->text.context_length);
+    return PNB_OK;
+}
+
+const pnb__route pnb__route_props = {
+    .method = "GET",
+    .path = "/props",
+    .summary = "What the server is, as far as llama.cpp's clients ask for it",
+    .answer = "{\"type\":\"object\",\"required\":[\"model_alias\",\"total_slots\",\"build_info\","
+              "\"modalities\"],\"properties\":{\"total_slots\":{\"type\":\"integer\"}}}",
+    .is_quick = true,
+    .run = run_props};
+
+static pnb_status run_slots(pnb__served *s, const pnb__http_request *q, const json_t *body,
+                            pnb__http_reply *r, pnb_error *err)
+{
+    size_t n_busy = pnb__metrics_working(&s->server->metrics), n = s->server->n_slots;
+    (void)body;
+    (void)err;
+    if (q->wants_slot && n_busy >= n) {
+        pnb__http_fail(r, 503, "no slot available: all %zu are processing", n);
+        r->retry_after_s = 1;
+        return PNB_OK;
+    }
+    pnb__buf_putc(&r->body, '[');
+    for (size_t i = 0; i < n; i++) {
+        pnb__buf_puts(&r->body, i > 0 ? "," : "");
+        pnb__json_put(&r->body, "{\"id\":%zu,\"is_processing\":%i}", i, i < n_busy);
+    }
+    pnb__buf_puts(&r->body, "]\n");
+    return PNB_OK;
+}
+
+const pnb__route pnb__route_slots = {
+    .method = "GET",
+    .path = "/slots",
+    .summary = "How many requests are worked on; with ?fail_on_no_slot=1 503 where no more can be",
+    .answer = "{\"type\":\"array\",\"items\":{\"type\":\"object\",\"required\":[\"id\","
+              "\"is_processing\"]}}",
+    .is_quick = true,
+    .run = run_slots};
 
 /* ---- every count ---- behind a key like any other route: how often what is asked is nobody's
  * business. */

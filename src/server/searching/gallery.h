@@ -71,8 +71,8 @@ typedef struct pnb__gallery_calls {
                       pnb_error *err);
     pnb_status (*remove)(void *self, const char *const *ids, size_t n, size_t *n_removed,
                          pnb_error *err);
-    /* Appends "id":...,"caption":... and further fields of a row, without braces. Paths of this
-     * machine are none of them. */
+    /* Appends "id":...,"caption":... and further fields of a row, without braces. Where its input
+     * lies is none of them; an id is what the row was added under, which may be a path. */
     pnb_status (*put_fields)(void *self, size_t row, pnb__buf *b, pnb_error *err);
     pnb_status (*count)(void *self, size_t *n, pnb_error *err); /* rows at the moment */
     pnb_status (*has_row)(void *self, size_t row, bool *has, pnb_error *err);

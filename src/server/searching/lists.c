@@ -66,10 +66,11 @@ pnb_status pnb__compared_init(pnb__compared *c, const pnb_embeddings *a, const p
                               const char *measure, pnb_error *err)
 {
     pnb_measure asked = PNB__MEASURE_AUTO;
+    pnb_error why = PNB_ERROR_INIT;
     pnb_status status;
     *c = (pnb__compared){.opts = pnb_measure_opts_default()};
-    if (measure != NULL)
-        PNB_TRY(pnb_measure_parse(&asked, measure, err));
+    if (measure != NULL && pnb_measure_parse(&asked, measure, &why) != PNB_OK)
+        PNB_TRY(pnb__fail(err, PNB_ARG, "'measure': %s", why.text)); /* a word, not a place */
     PNB_TRY(pnb__measure_of_sets(&asked, a, b, err));
     PNB_TRY(pnb__set_view(&c->a, a, asked, err));
     PNB_TRY(pnb__set_view(&c->b, b, asked, err));

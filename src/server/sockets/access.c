@@ -8,6 +8,7 @@
 
 #include <math.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/grow.h"
 #include "base/map.h"
@@ -76,7 +77,7 @@ bool pnb__access_has_key(const pnb__access *a, const char *authorization)
 {
     static const char scheme[] = "Bearer ";
     bool is_bearer =
-        authorization != NULL && strncmp(authorization, scheme, sizeof scheme - 1) == 0;
+        authorization != NULL && strncasecmp(authorization, scheme, sizeof scheme - 1) == 0;
     const char *key = is_bearer ? authorization + sizeof scheme - 1 : "";
     char hex[65];
     size_t n, n_equal = 0;

@@ -8,10 +8,12 @@
  * were not sent. */
 typedef struct pnb__http_request {
     const char *method, *path;
-    const char *authorization, *host, *origin;
+    const char *authorization, *host, *origin, *content_encoding;
     const char *peer; /* address of the client, without its port */
     const char *body;
     size_t n_body;
+    bool has_two_lengths; /* Content-Length is there twice, with different values */
+    bool wants_slot;      /* ?fail_on_no_slot=1 */
     /* Whether nobody waits for the answer any more; NULL: somebody always does. */
     bool (*is_gone)(const void *user);
     const void *user;
@@ -26,6 +28,7 @@ typedef struct pnb__http_reply {
     const char *caching;      /* of Cache-Control; NULL: no-store */
     char policy[512];         /* Content-Security-Policy of a page; "" none */
     int retry_after_s;        /* 0: not said */
+    bool closes;              /* the connection, which nobody can read on from */
     pnb__buf body;
 } pnb__http_reply;
 

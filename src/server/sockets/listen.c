@@ -7,8 +7,10 @@
 #include "server/sockets/listen.h"
 
 #include <microhttpd.h>
+#include <netinet/in.h>
 #include <pthread.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
@@ -161,6 +163,39 @@ static size_t announced(struct MHD_Connection *connection)
     return is_number ? (size_t)n : text != NULL ? SIZE_MAX : 0;
 }
 
+/* Content-Length of a request: the last one, and whether another one was different. */
+typedef struct lengths {
+    const char *last;
+    bool differ;
+} lengths;
+
+/* MHD_KeyValueIterator */
+static enum MHD_Result see_length(void *user, enum MHD_ValueKind kind, const char *name,
+                                  const char *value)
+{
+    lengths *seen = user;
+    (void)kind;
+    if (strcasecmp(name, MHD_HTTP_HEADER_CONTENT_LENGTH) != 0 || value == NULL)
+        return MHD_YES;
+    seen->differ = seen->differ || (seen->last != NULL && strcmp(seen->last, value) != 0);
+    seen->last = value;
+    return MHD_YES;
+}
+
+static bool has_two_lengths(struct MHD_Connection *connection)
+{
+    lengths seen = {0};
+    MHD_get_connection_values(connection, MHD_HEADER_KIND, see_length, &seen);
+    return seen.differ;
+}
+
+static bool wants_slot(struct MHD_Connection *connection)
+{
+    const char *value =
+        MHD_lookup_connection_value(connection, MHD_GET_ARGUMENT_KIND, "fail_on_no_slot");
+    return value != NULL && strcmp(value, "0") != 0 && strcmp(value, "false") != 0;
+}
+
 static exchange *open_exchange(pnb__listener *l, struct MHD_Connection *connection,
                                const char *path, const char *method)
 {
@@ -176,15 +211,18 @@ static exchange *open_exchange(pnb__listener *l, struct MHD_Connection *connecti
     *x = (exchange){.l = l, .connection = connection, .wire = record->socket_context};
     if (peer != NULL)
         pnb__address_text(peer->client_addr, x->peer, sizeof x->peer);
-    x->q =
-        (pnb__http_request){.method = method,
-                            .path = path,
-                            .authorization = header_of(connection, MHD_HTTP_HEADER_AUTHORIZATION),
-                            .host = header_of(connection, MHD_HTTP_HEADER_HOST),
-                            .origin = header_of(connection, "Origin"),
-                            .peer = x->peer,
-                            .is_gone = is_gone,
-                            .user = x};
+    x->q = (pnb__http_request){
+        .method = method,
+        .path = path,
+        .authorization = header_of(connection, MHD_HTTP_HEADER_AUTHORIZATION),
+        .host = header_of(connection, MHD_HTTP_HEADER_HOST),
+        .origin = header_of(connection, "Origin"),
+        .content_encoding = header_of(connection, MHD_HTTP_HEADER_CONTENT_ENCODING),
+        .has_two_lengths = has_two_lengths(connection),
+        .wants_slot = wants_slot(connection),
+        .peer = x->peer,
+        .is_gone = is_gone,
+        .user = x};
     pthread_mutex_lock(&l->lock);
     l->n_exchanges++;
     pthread_mutex_unlock(&l->lock);
@@ -239,7 +277,7 @@ static void add_headers(struct MHD_Response *response, const exchange *x)
         snprintf(seconds, sizeof seconds, "%d", r->retry_after_s);
         MHD_add_response_header(response, MHD_HTTP_HEADER_RETRY_AFTER, seconds);
     }
-    if (atomic_load(&x->l->s->state) == PNB__SERVER_DRAINING)
+    if (r->closes || atomic_load(&x->l->s->state) == PNB__SERVER_DRAINING)
         MHD_add_response_header(response, MHD_HTTP_HEADER_CONNECTION, "close");
 }
 
@@ -373,26 +411,58 @@ static void on_log(void *user, const char *fmt, va_list args)
     pthread_mutex_unlock(&l->lock);
 }
 
+/* The library's own sockets do not say why they could not be had. */
+static pnb_status open_socket(const pnb__listener *l, const pnb__address *at, int *out, int *port,
+                              pnb_error *err)
+{
+    enum { BACKLOG = 511 };
+    const int on = 1;
+    pnb__address bound = {.n_bytes = sizeof bound.at};
+    int fd = socket(at->at.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    bool is_open = fd >= 0 && setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) == 0 &&
+                   bind(fd, (const struct sockaddr *)&at->at, at->n_bytes) == 0 &&
+                   listen(fd, BACKLOG) == 0 &&
+                   getsockname(fd, (struct sockaddr *)&bound.at, &bound.n_bytes) == 0;
+    if (!is_open) {
+        char place[300];
+        snprintf(place, sizeof place, "%s port %d", l->opts.host, l->opts.port);
+        pnb_status status = pnb__fail_errno(err, "cannot listen at", place);
+        if (fd >= 0)
+            close(fd);
+        return status;
+    }
+    *port =
+        ntohs(bound.at.ss_family == AF_INET6 ? ((const struct sockaddr_in6 *)&bound.at)->sin6_port
+                                             : ((const struct sockaddr_in *)&bound.at)->sin_port);
+    *out = fd;
+    return PNB_OK;
+}
+
 /* poll, not epoll: with that libmicrohttpd 0.9.75 does not notice some clients that left in the
  * middle of a body, and their connections count until the clock ends them. */
-static pnb_status start_daemon(pnb__listener *l, const pnb__address *at, pnb_error *err)
+static pnb_status start_daemon(pnb__listener *l, const pnb__address *at, int *port, pnb_error *err)
 {
     unsigned flags = MHD_USE_POLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG |
                      (at->at.ss_family == AF_INET6 ? MHD_USE_IPv6 : 0);
+    int fd = -1;
+    pnb_status status = open_socket(l, at, &fd, port, err);
+    if (status != PNB_OK)
+        return status;
     l->daemon = MHD_start_daemon(
         flags, 0, NULL, NULL, on_request, l, MHD_OPTION_EXTERNAL_LOGGER, on_log, l,
-        MHD_OPTION_SOCK_ADDR, (const struct sockaddr *)&at->at, MHD_OPTION_NOTIFY_COMPLETED,
-        on_completed, l, MHD_OPTION_NOTIFY_CONNECTION, on_connection, l,
-        MHD_OPTION_CONNECTION_LIMIT, (unsigned)l->opts.max_connections,
-        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEAD_BYTES, MHD_OPTION_THREAD_STACK_SIZE,
-        (size_t)STACK_BYTES, MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_END);
+        MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_NOTIFY_COMPLETED, on_completed, l,
+        MHD_OPTION_NOTIFY_CONNECTION, on_connection, l, MHD_OPTION_CONNECTION_LIMIT,
+        (unsigned)l->opts.max_connections, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEAD_BYTES,
+        MHD_OPTION_THREAD_STACK_SIZE, (size_t)STACK_BYTES, MHD_OPTION_STRICT_FOR_CLIENT, 1,
+        MHD_OPTION_END);
     if (l->daemon != NULL)
         return PNB_OK;
+    close(fd);
     return pnb__fail(err, PNB_IO, "cannot listen at %s port %d: %s", l->opts.host, l->opts.port,
                      l->said[0] != '\0' ? l->said : "the library does not say why");
 }
 
-static pnb_status start_all(pnb__listener *l, pnb_error *err)
+static pnb_status start_all(pnb__listener *l, int *port, pnb_error *err)
 {
     static const pnb__work_calls calls = {run_work, drop_work, work_is_gone};
     pnb__address at;
@@ -405,7 +475,7 @@ static pnb_status start_all(pnb__listener *l, pnb_error *err)
     l->has_watcher = pnb__start_threads(watch, l, &l->watcher, 1) == 1;
     if (!l->has_watcher)
         return pnb__fail(err, PNB_NOMEM, "no thread to watch connections could be started");
-    return start_daemon(l, &at, err);
+    return start_daemon(l, &at, port, err);
 }
 
 pnb_status pnb__listen(pnb__listener **out, pnb__server *s, const pnb__listen_opts *opts, int *port,
@@ -416,13 +486,11 @@ pnb_status pnb__listen(pnb__listener **out, pnb__server *s, const pnb__listen_op
         return pnb__fail_nomem(err, sizeof *l);
     *l = (pnb__listener){.s = s, .opts = *opts};
     pthread_mutex_init(&l->lock, NULL);
-    pnb_status status = start_all(l, err);
-    if (status == PNB_OK) {
-        *port = MHD_get_daemon_info(l->daemon, MHD_DAEMON_INFO_BIND_PORT)->port;
+    pnb_status status = start_all(l, port, err);
+    if (status == PNB_OK)
         *out = l;
-    } else {
+    else
         pnb__listen_end(l, 0);
-    }
     return status;
 }
 

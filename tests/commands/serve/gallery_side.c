@@ -7,6 +7,8 @@
 
 #include <cmocka.h>
 
+#include <string.h>
+
 #include "commands/serve/gallery_side.h"
 
 static void check(const char *extra, bool has_caption, const char *want)
@@ -29,8 +31,37 @@ static void fields_for_others(void **state)
     check("not JSON", false, "{");
 }
 
+/* Of rows along one axis, each wider than the one before: the query itself is no answer, however
+ * often it is there. */
+static void a_query_is_not_related_to_itself(void **state)
+{
+    enum { N = 6, DIM = 2 };
+    pnb_embeddings *rows = NULL, *query = NULL;
+    pnb__found found[N];
+    size_t n = 0;
+    (void)state;
+    assert_int_equal(pnb_embeddings_create(&rows, PNB_GAUSSIAN_DIAG, N, DIM, NULL), PNB_OK);
+    assert_int_equal(pnb_embeddings_create(&query, PNB_GAUSSIAN_DIAG, 1, DIM, NULL), PNB_OK);
+    for (size_t i = 0; i < N; i++) {
+        rows->mean[i * DIM] = 1;
+        rows->log_var[i * DIM] = rows->log_var[i * DIM + 1] = -6 + (float)(i / 2); /* twice each */
+    }
+    memcpy(query->mean, rows->mean + (size_t)2 * DIM, DIM * sizeof(float));
+    memcpy(query->log_var, rows->log_var + (size_t)2 * DIM, DIM * sizeof(float));
+    for (int inside = 0; inside < 2; inside++) {
+        assert_int_equal(pnb__gallery_related(NULL, query, rows, inside != 0, 2, found, &n, NULL),
+                         PNB_OK);
+        assert_true(n > 0 && n <= 2);
+        for (size_t i = 0; i < n; i++)
+            assert_int_equal(found[i].row / 2, inside ? 0 : 2);
+    }
+    pnb_embeddings_free(query);
+    pnb_embeddings_free(rows);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(fields_for_others)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(fields_for_others),
+                                       cmocka_unit_test(a_query_is_not_related_to_itself)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -57,7 +57,7 @@ static void measures_and_odds(void **state)
         assert_int_equal(pnb__compared_init(&c, a, b, cases[i].asked, NULL), PNB_OK);
         assert_false(c.has_probability);
         pnb__compared_reset(&c);
-        assert_int_equal(pnb__compared_init(&c, a, b, "nearness", NULL), PNB_NOT_FOUND);
+        assert_int_equal(pnb__compared_init(&c, a, b, "nearness", NULL), PNB_ARG);
         pnb__compared_reset(&c);
         pnb_embeddings_free(a);
         pnb_embeddings_free(b);

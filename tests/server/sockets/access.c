@@ -37,6 +37,10 @@ static void keys_are_lines(void **state)
     assert_int_equal(a.n_keys, 2);
     assert_true(pnb__access_has_key(&a, "Bearer 0123456789abcdef"));
     assert_true(pnb__access_has_key(&a, "Bearer fedcba98765432100"));
+    assert_true(pnb__access_has_key(&a, "bearer 0123456789abcdef")); /* RFC 7235: in any case */
+    assert_true(pnb__access_has_key(&a, "BEARER 0123456789abcdef"));
+    assert_false(pnb__access_has_key(&a, "bearer 0123456789ABCDEF"));
+    assert_false(pnb__access_has_key(&a, "Basic 0123456789abcdef"));
     assert_false(pnb__access_has_key(&a, "Bearer 0123456789abcdeg"));
     assert_false(pnb__access_has_key(&a, "Bearer # of the web site"));
     assert_false(pnb__access_has_key(&a, NULL));
