@@ -1,15 +1,16 @@
 /* The program: streams, terminal and Ctrl-C of the process, handed to src/program/frame.c.
  *
  * The only file that reads the environment (NO_COLOR, TERM, where Hugging Face's cache is, and what
- * settings.h makes options of) and holds a global. */
+ * settings.h makes options of) and, with lost_pages.c, holds a global. */
 #include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "commands/commands.h"
+#include "lost_pages.h"
 #include "program/frame.h"
 
-/* The one piece of state a signal handler may touch. */
+/* What the handlers of these signals may touch. */
 static volatile sig_atomic_t interrupted;
 
 static void on_signal(int number)
@@ -86,6 +87,7 @@ int main(int argc, char **argv)
     listen_to_signals();
     program.interrupted = &interrupted;
     program.hangup = &hangup;
+    program.lost = pnb__watch_lost_pages();
     plant_fault();
     return pnb__program_run(&program, argc, argv);
 }

@@ -113,6 +113,15 @@ bool pnb__take_hangup(pnb__app *app)
     return true;
 }
 
+const volatile sig_atomic_t *pnb__expect_lost_pages(pnb__app *app)
+{
+    if (app->lost == NULL)
+        return NULL;
+    app->lost->is_expected = 1;
+    app->lost->is_told = 0;
+    return &app->lost->n;
+}
+
 bool pnb__is_interrupted(void *user)
 {
     const pnb__app *app = user;

@@ -25,6 +25,13 @@ typedef struct pnb__hangup {
     volatile sig_atomic_t is_expected, came;
 } pnb__hangup;
 
+/* Pages of mapped files that were gone when they were read, because somebody cut a file short,
+ * between main's handler and a command that goes on with zeros there: all others end. `n` only
+ * grows. */
+typedef struct pnb__lost_pages {
+    volatile sig_atomic_t is_expected, is_told, n;
+} pnb__lost_pages;
+
 /* Options every command takes. */
 typedef struct pnb__common {
     bool help, json, quiet, batch_invariant;
@@ -53,6 +60,7 @@ typedef struct pnb__app {
     size_t n_skipped;                         /* inputs left out: exit 3 */
     const volatile sig_atomic_t *interrupted; /* set by the signal handler; may be NULL */
     pnb__hangup *hangup;                      /* the same */
+    pnb__lost_pages *lost;                    /* the same */
     pnb__hub hub;
     const char *cpu; /* of the program */
     pnb_ctx *ctx;
@@ -99,6 +107,7 @@ typedef struct pnb__program {
     const char *cpu; /* PENUMBRA_CPU: a word of pnb_isa, the most that is used; NULL: all */
     const volatile sig_atomic_t *interrupted;
     pnb__hangup *hangup;
+    pnb__lost_pages *lost;
 } pnb__program;
 
 /* Records a wrong use of the command line (exit 2). Returns ARG. */
@@ -116,5 +125,8 @@ bool pnb__is_interrupted(void *user);
 /* From now on a SIGHUP does not end the command; whether one came since the last call. */
 void pnb__expect_hangup(pnb__app *app);
 bool pnb__take_hangup(pnb__app *app);
+/* From now on lost pages do not end the command, which looks for itself; NULL: nobody counts them.
+ */
+const volatile sig_atomic_t *pnb__expect_lost_pages(pnb__app *app);
 
 #endif

@@ -285,7 +285,8 @@ int pnb__program_run(const pnb__program *program, int argc, char **argv)
                     .hub = program->hub,
                     .cpu = program->cpu,
                     .interrupted = program->interrupted,
-                    .hangup = program->hangup};
+                    .hangup = program->hangup,
+                    .lost = program->lost};
     char full_name[128];
     int at = 1;
     snprintf(full_name, sizeof full_name, "%s", program->name);

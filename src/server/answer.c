@@ -149,6 +149,8 @@ static pnb_status run_route(pnb__server *s, const pnb__route *route, const pnb__
 {
     pnb__served *now = pnb__server_take(s);
     pnb_status status = route->run(now, q, body, r, err);
+    if (status == PNB_OK && !route->is_quick) /* those read no file */
+        status = pnb__served_check(now, err);
     pnb__server_give(s, now);
     return status;
 }

@@ -64,6 +64,16 @@ bool pnb__served_is_idle(pnb__served *served)
     return is_idle;
 }
 
+pnb_status pnb__served_check(const pnb__served *served, pnb_error *err)
+{
+    if (served->lost == NULL || *served->lost == served->n_lost)
+        return PNB_OK;
+    return pnb__fail(
+        err, PNB_IO,
+        "a file of what is served was cut short while it was in use, the log says which: "
+        "put it back, and SIGHUP opens all anew");
+}
+
 void pnb__server_open(pnb__server *s)
 {
     atomic_store(&s->state, PNB__SERVER_READY);

@@ -2,6 +2,7 @@
 #ifndef PNB_SERVER_SERVER_H
 #define PNB_SERVER_SERVER_H
 
+#include <signal.h>
 #include <stdatomic.h>
 
 #include "encode/encoder.h"
@@ -32,6 +33,10 @@ typedef struct pnb__served {
                          pnb_error *err);
     pnb__spread spread[2]; /* of captions and of pictures */
     size_t n_users;        /* requests under way; by the server's lock */
+    /* Pages of its files that were gone when they were read, and how many when it was opened: one
+     * more, and nothing it says can be believed. NULL: nobody counts them. */
+    const volatile sig_atomic_t *lost;
+    sig_atomic_t n_lost;
 } pnb__served;
 
 /* The server without its socket. */
@@ -63,6 +68,8 @@ void pnb__server_give(pnb__server *s, pnb__served *served);
  * was served before, still in use until pnb__served_is_idle. */
 pnb__served *pnb__server_replace(pnb__server *s, pnb__served *next);
 bool pnb__served_is_idle(pnb__served *served);
+/* IO where a file of what is served was cut short since it was opened. */
+pnb_status pnb__served_check(const pnb__served *served, pnb_error *err);
 
 /* Everything is there: requests are answered from now on. */
 void pnb__server_open(pnb__server *s);

@@ -73,6 +73,30 @@ stop_server
 want 1 serve -m model --collection root/damaged --port 0
 says "is damaged or no collection"
 
+# a shard that is cut short under the server: an error, not the end of it
+want 0 collection create more --model model
+want 0 collection add more --images pictures -q
+shard=$(ls more/shards/*.safetensors)
+cp "$shard" kept
+start_server -m model --collection more
+asks "four rows" <<<'assert len(post("/v1/search", {"text": "a red star"})["hits"]) == 4'
+truncate -s 0 "$shard"
+cat >cut.py <<'END'
+for i in range(3):
+    post("/v1/search", {"text": "a red star"}, 503, says="was cut short while it was in use")
+assert get("/health") == {"status": "ok"}
+END
+asks "what is missing is not searched" <cut.py
+check "the log names the file, once" test "$(grep -c "$shard was cut short while it was in use" server.log)" -eq 1
+kill -HUP "$server"
+for ((i = 0; i < 200; i++)); do grep -q "not reloaded" server.log && break; sleep 0.05; done
+check "it cannot be opened anew so" grep -q "not reloaded, what was served goes on" server.log
+asks "and is not searched still" <cut.py
+cp kept "$shard"
+reload "^reloaded"
+asks "until it is there again" <<<'assert len(post("/v1/search", {"text": "a red star"})["hits"]) == 4'
+stop_server
+
 # weights that are written to, cut short, replaced
 cp -r model used
 weights=$(ls used/*.safetensors)

@@ -373,6 +373,8 @@ pnb_status pnb__generation_open(pnb__generation **out, pnb__app *app, const pnb_
         return pnb__fail_nomem(&app->err, sizeof *g);
     g->served = pnb__served_make(s);
     g->served.encoder = &g->encoder;
+    g->served.lost = pnb__expect_lost_pages(app);
+    g->served.n_lost = g->served.lost != NULL ? *g->served.lost : 0;
     g->served.create = opts->root != NULL ? create_collection : NULL;
     g->app = app;
     g->of_requests = *app;
@@ -380,6 +382,7 @@ pnb_status pnb__generation_open(pnb__generation **out, pnb__app *app, const pnb_
     pthread_mutex_init(&g->making, NULL);
     PNB_TRY(open_encoder(g));
     PNB_TRY(open_galleries(g));
+    PNB_TRY(pnb__served_check(&g->served, &app->err));
     PNB_TRY(start_batches(g));
     PNB_TRY(pnb__generation_grow(g));
     *out = g;

@@ -325,6 +325,7 @@ static pnb_status start_workers(pnb_loader *l, pnb_error *err)
     sigset_t all, before;
     pnb_status status = PNB_OK;
     sigfillset(&all);
+    sigdelset(&all, SIGBUS); /* is of who reads a mapped file */
     pthread_sigmask(SIG_SETMASK, &all, &before);
     for (int i = 0; i < l->opts.n_workers && status == PNB_OK; i++) {
         if (pthread_create(&l->threads[i], NULL, work, l) == 0)

@@ -58,6 +58,7 @@ static pnb_status start_threads(pnb__embed_ahead *a, pnb_error *err)
 {
     sigset_t all, before;
     sigfillset(&all);
+    sigdelset(&all, SIGBUS); /* is of who reads a mapped file */
     pthread_sigmask(SIG_SETMASK, &all, &before);
     while (a->n_threads < a->opts.n_threads &&
            pthread_create(&a->threads[a->n_threads], NULL, work, a) == 0)

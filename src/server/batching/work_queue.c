@@ -22,6 +22,7 @@ size_t pnb__start_threads(void *(*fn)(void *), void *user, pthread_t *threads, s
     sigset_t all, before;
     size_t n_started = 0;
     sigfillset(&all);
+    sigdelset(&all, SIGBUS); /* is of who reads a mapped file */
     pthread_sigmask(SIG_SETMASK, &all, &before);
     while (n_started < n && pthread_create(&threads[n_started], NULL, fn, user) == 0)
         n_started++;
