@@ -1,9 +1,9 @@
 /* Where the rows of a collection come from: two facts of its catalog.
  *
- * "model" is what was said when it was made: the model's folder, name, weights and adapters.
- * "origin" is what the first rows are: the object that stands beside .npy sets
- * (embeddings_origin.c), family, width, weights, preprocessing. Later rows are held against it, as
- * rows of one set are. */
+ * "model" is what was said when it was made: the model's folder, name, weights and adapters, and
+ * what it is of where somebody said that. "origin" is what the first rows are: the object that
+ * stands beside .npy sets (embeddings_origin.c), family, width, weights, preprocessing. Later rows
+ * are held against it, as rows of one set are. */
 #include "sets/embeddings_origin.h"
 
 #include <math.h>
@@ -28,7 +28,8 @@ pnb_status pnb__store_model_text(const pnb_store_model *model, char **out, pnb_e
     if (info == NULL)
         info = &none;
     ok = set_text(o, "dir", model->dir) && set_text(o, "model", info->model) &&
-         set_text(o, "weights_sha256", info->weights_sha256);
+         set_text(o, "weights_sha256", info->weights_sha256) &&
+         set_text(o, "modality", info->modality);
     pnb__adapter_links_put(o, &info->adapters, &ok);
     *out = ok ? json_dumps(o, JSON_SORT_KEYS) : NULL;
     json_decref(o);
@@ -63,6 +64,7 @@ pnb_status pnb__store_get_model(pnb_store *store, void *connection, char **dir,
     pnb__json_get_text(&o, "model", info->model, sizeof info->model, err);
     pnb__json_get_text(&o, "weights_sha256", info->weights_sha256, sizeof info->weights_sha256,
                        err);
+    pnb__json_get_text(&o, "modality", info->modality, sizeof info->modality, err);
     pnb__adapter_links_get(&o, &info->adapters, err);
     const char *said = pnb__json_get_string(&o, "dir", NULL, err);
     status = o.status;

@@ -65,10 +65,14 @@ asks "the others are served, what is half made can be made" <<'END'
 assert [c["name"] for c in get("/v1/collections")["data"]] == ["words"]
 post("/v1/search", {"text": "a", "collection": "damaged"}, 404)
 post("/v1/collections", {"name": "damaged"}, 409, says="is there already")
-post("/v1/collections", {"name": "half"})
+post("/v1/collections", {"name": "half", "modality": "text"})
 assert [c["name"] for c in get("/v1/collections")["data"]] == ["words", "half"]
 END
 reload "^reloaded"
+asks "a collection that requests made of captions is of captions, before its first row too" <<'END'
+assert ("half", "text") in [(c["name"], c["modality"]) for c in get("/v1/collections")["data"]]
+post("/v1/collections/half/add", {"input": "a red star"})
+END
 stop_server
 want 1 serve -m model --collection root/damaged --port 0
 says "is damaged or no collection"

@@ -54,6 +54,19 @@ asks "another file in its place" photos "${all[5]}" "photos/collection.db is ano
 rm photos/collection.db*
 mv away/* photos
 asks "the right one again" photos 5 <all_there.py
+cp photos/collection.db kept.db
+dd if=/dev/urandom of=photos/collection.db conv=notrunc bs=4096 count=$(($(stat -c %s kept.db) / 4096)) 2>dd.log
+asks "what is damaged where it lies is never an empty collection, nor the request's fault" <<'END'
+for method, path, body in [("POST", "/v1/search", {"text": "a red star"}), ("POST", "/knn-service", {"text": "a"}),
+                           ("POST", "/metadata", {"ids": [1]}), ("GET", "/v1/collections", None),
+                           ("GET", "/v1/collections/photos/thumbnails/1", None), ("POST", "/v1/browse", {})]:
+    c = http.client.HTTPConnection(where.hostname, where.port)
+    c.request(method, path, json.dumps(body) if body is not None else None)
+    answer = c.getresponse()
+    text = answer.read()
+    assert answer.status == 503 or (answer.status == 200 and b'"n_rows":0' not in text and b'"answer":"none"' not in text), (path, text)
+post("/v1/collections/photos/remove", {"ids": ["x"]}, 503)
+END
 stop_server
 
 postgres="bash $PNB_SOURCE_DIR/tests/cli/common/postgres.sh"

@@ -21,6 +21,7 @@ static pnb_status describe_model(pnb__app *app, const char *name, pnb_embeddings
     pnb_status status = pnb__encoder_open_named(&encoder, app, name, &parts);
     if (status == PNB_OK)
         pnb_encoder_describe(&encoder, PNB_ENCODE_IMAGES, 0, info);
+    info->modality[0] = '\0'; /* the first rows say it */
     pnb__encoder_reset(&encoder);
     return status;
 }

@@ -271,6 +271,7 @@ static pnb_status make_store(pnb__generation *g, const char *path, const char *m
                                             .recall = g->opts->recall};
     pnb__app app = g->of_requests; /* what goes wrong is this request's, not the server's */
     pnb_encoder_describe(&g->encoder, PNB_ENCODE_IMAGES, 0, &info);
+    snprintf(info.modality, sizeof info.modality, "%s", modality);
     pnb_status status = pnb_store_create(path, &model, err);
     if (status != PNB_OK)
         return status;

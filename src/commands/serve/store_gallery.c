@@ -39,8 +39,8 @@ static pnb_status of_store(pnb_status status, pnb_error *err)
 
 /* ---- opening ---- */
 
-/* Of an empty one what the model would put there: of what its rows were where it had some, else of
- * what the place says. */
+/* Of an empty one what the model would put there: of what its rows were where it had some, or was
+ * said when it was made, else of what the place says. */
 static pnb_status make_row(pnb__store_gallery *g, const pnb_encoder *e, const char *modality,
                            pnb_error *err)
 {
@@ -48,7 +48,7 @@ static pnb_status make_row(pnb__store_gallery *g, const pnb_encoder *e, const ch
     char preprocess[sizeof((pnb_embeddings_info *)NULL)->preprocess];
     pnb_status status;
     PNB_TRY(pnb_store_describe(g->store, &about, err));
-    if (about.is_settled)
+    if (about.info.modality[0] != '\0')
         modality = about.info.modality;
     bool is_text = strcmp(modality, "text") == 0;
     PNB_TRY(pnb__gallery_probe(e, is_text ? PNB_ENCODE_TEXTS : PNB_ENCODE_IMAGES, &g->row, err));
@@ -288,6 +288,8 @@ static pnb_status get_thumbnail(void *self, size_t row, pnb__buf *b, pnb_error *
     size_t n_bytes = 0;
     int64_t number = row <= INT64_MAX ? (int64_t)row : -1;
     pnb_status status = pnb_store_get_thumbnail(g->store, number, &bytes, &n_bytes, err);
+    if (status == PNB_FORMAT) /* NOT_FOUND is that of the row */
+        status = of_store(status, err);
     if (status == PNB_OK)
         pnb__buf_append(b, bytes, n_bytes);
     pnb_store_thumbnail_free(bytes);
