@@ -4,6 +4,7 @@
  * which looks whether it happened before it believes an answer) reads zeros there and goes on; any
  * other one ends with a message that names the file. A handler may call little: /proc/self/maps,
  * which knows the name, is read by plain system calls. */
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdint.h>
@@ -56,24 +57,31 @@ static uintptr_t read_hex(const char **text)
     }
 }
 
-/* Lines of /proc/self/maps: "begin-end rights offset device inode   path". */
-static void find_name(uintptr_t address, char *line, size_t size, const char **name)
+/* A map that is only read, of which a line of /proc/self/maps tells: "begin-end rights offset
+ * device inode   path". */
+typedef struct found_map {
+    uintptr_t begin, end;
+    const char *path;
+    char line[1200];
+} found_map;
+
+/* False where the address is in none: what is written to, say, finds a disk full so. */
+static int find_map(uintptr_t address, found_map *m)
 {
     maps_reader r = {.fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC)};
-    *name = "a file";
-    while (r.fd >= 0 && next_line(&r, line, size)) {
-        const char *p = line;
-        uintptr_t begin = read_hex(&p);
+    int is_found = 0;
+    while (r.fd >= 0 && !is_found && next_line(&r, m->line, sizeof m->line)) {
+        const char *p = m->line;
+        m->begin = read_hex(&p);
         p += *p == '-';
-        uintptr_t end = read_hex(&p);
-        const char *path = strchr(line, '/');
-        if (address >= begin && address < end && path != NULL) {
-            *name = path;
-            break;
-        }
+        m->end = read_hex(&p);
+        m->path = strchr(m->line, '/');
+        is_found = address >= m->begin && address < m->end && m->path != NULL &&
+                   strncmp(p, " r--p", 5) == 0;
     }
     if (r.fd >= 0)
         close(r.fd);
+    return is_found;
 }
 
 /* ---- the signal ---- */
@@ -84,34 +92,43 @@ static void tell(const char *text)
         return; /* nobody listens */
 }
 
-static void tell_of(uintptr_t address)
+/* Where the last lost page was; a file has many. */
+static volatile uintptr_t lost_begin, lost_end;
+
+/* Whether the page is one of a file that is read; tells of each file once. */
+static int is_of_file(uintptr_t at)
 {
-    char line[1200];
-    const char *name;
-    find_name(address, line, sizeof line, &name);
+    found_map m;
+    if (lost.is_told && at >= lost_begin && at < lost_end)
+        return 1;
+    if (!find_map(at, &m))
+        return 0;
+    lost_begin = m.begin;
+    lost_end = m.end;
+    lost.is_told = 1;
     tell("penumbra: ");
-    tell(name);
+    tell(m.path);
     tell(" was cut short while it was in use: it is read where it lies, and what is missing cannot "
          "be had; replace a file in use by renaming another one over it\n");
+    return 1;
 }
 
 static void on_bus(int number, siginfo_t *info, void *context)
 {
     uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), at = (uintptr_t)info->si_addr;
+    int before = errno; /* of whoever was reading */
     (void)context;
-    if (info->si_code != BUS_ADRERR) { /* another mistake than this one: the end it always had */
-        signal(number, SIG_DFL);
+    if (info->si_code != BUS_ADRERR || !is_of_file(at)) {
+        signal(number, SIG_DFL); /* another mistake than this one: the end it always had */
         return;
     }
-    if (!lost.is_told)
-        tell_of(at);
-    lost.is_told = 1;
     if (!lost.is_expected)
         _exit(1);
     lost.n++;
     if (mmap((void *)(at / page * page), page, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED,
              -1, 0) == MAP_FAILED)
         _exit(1);
+    errno = before;
 }
 
 pnb__lost_pages *pnb__watch_lost_pages(void)
