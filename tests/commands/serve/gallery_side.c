@@ -47,8 +47,9 @@ static void a_query_is_not_related_to_itself(void **state)
         rows->log_var[i * DIM] = rows->log_var[i * DIM + 1] = -6 + (float)(i / 2); /* twice each */
     }
     memcpy(query->mean, rows->mean + (size_t)2 * DIM, DIM * sizeof(float));
-    memcpy(query->log_var, rows->log_var + (size_t)2 * DIM, DIM * sizeof(float));
     for (int inside = 0; inside < 2; inside++) {
+        /* embedded on another path, its last digits differ: a little wider, or narrower */
+        query->log_var[0] = query->log_var[1] = rows->log_var[4] + (inside ? 2e-6F : -2e-6F);
         assert_int_equal(pnb__gallery_related(NULL, query, rows, inside != 0, 2, found, &n, NULL),
                          PNB_OK);
         assert_true(n > 0 && n <= 2);
