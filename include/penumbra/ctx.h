@@ -36,6 +36,8 @@ typedef enum pnb_device {
                        stays with the processor */
 } pnb_device;
 
+/* The word of a kind of device, "cuda"; "unknown" for other numbers. */
+const char *pnb_device_name(pnb_device device);
 /* The device of a word, "cpu", "ref", "cuda" or "cuda:1", and its number, 0 where none is said;
  * both are untouched on failure.  Errors  NOT_FOUND (the text lists the words) */
 pnb_status pnb_device_parse(pnb_device *out, int *index, const char *name, pnb_error *err);

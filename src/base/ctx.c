@@ -33,15 +33,22 @@ static bool parse_index(const char *text, int *out)
     return *out >= 0;
 }
 
+static const char *const device_words[] = {"cpu", "ref", "cuda"}; /* in the order of the enum */
+
+const char *pnb_device_name(pnb_device device)
+{
+    return (unsigned)device < PNB_COUNT(device_words) ? device_words[device] : "unknown";
+}
+
 pnb_status pnb_device_parse(pnb_device *out, int *index, const char *name, pnb_error *err)
 {
-    static const char *const names[] = {"cpu", "ref", "cuda"}; /* in the order of the enum */
     int number = 0;
-    for (size_t i = 0; i < PNB_COUNT(names); i++) {
-        size_t n = strlen(names[i]);
-        bool is_numbered = i == PNB_DEVICE_CUDA && strncmp(name, names[i], n) == 0 &&
-                           name[n] == ':' && parse_index(name + n + 1, &number);
-        if (!is_numbered && strcmp(name, names[i]) != 0)
+    for (size_t i = 0; i < PNB_COUNT(device_words); i++) {
+        const char *word = device_words[i];
+        size_t n = strlen(word);
+        bool is_numbered = i == PNB_DEVICE_CUDA && strncmp(name, word, n) == 0 && name[n] == ':' &&
+                           parse_index(name + n + 1, &number);
+        if (!is_numbered && strcmp(name, word) != 0)
             continue;
         *out = (pnb_device)i;
         *index = number;

@@ -59,6 +59,15 @@ typedef struct pnb__eval_values {
 typedef struct pnb__trainer pnb__trainer;
 typedef struct pnb__objective pnb__objective;
 
+/* Something that is read and must be the same on every rank, and in a run that goes on, as a number
+ * that another content does not have. The name is for messages and state.json: "captions". */
+typedef struct pnb__mark {
+    const char *name;
+    uint64_t value;
+} pnb__mark;
+
+enum { PNB__MAX_MARKS = 8 };
+
 /* A row may leave out what says "or NULL". `self` is the objective's own struct. */
 typedef struct pnb__objective_calls {
     /* Opens data and parameters: fresh ones, or those that `save` wrote into `checkpoint`. Fills
@@ -111,8 +120,9 @@ struct pnb__objective {
     size_t n_params;
     pnb__real real;
     size_t n_samples; /* of the training data: a resumed run must find as many */
-    uint64_t
-        data_mark; /* of their contents, the same on every rank; 0 where there is one process */
+    /* of the contents of what it reads; none are compared where it has none */
+    pnb__mark marks[PNB__MAX_MARKS];
+    size_t n_marks;
     int64_t steps_per_epoch;
     size_t n_weights; /* numbers in all parameters, for the log */
     bool validates;

@@ -21,6 +21,7 @@
 
 #define AVERAGE_FILE "average.safetensors"
 #define STATE_FORMAT 1 /* another one means that older programs must not read it */
+#define MARKS_FORM 1   /* of what marks are made: those of another form say nothing */
 
 /* Removes a folder of plain files; what is not there is fine. */
 static void remove_dir(const char *dir)
@@ -48,6 +49,30 @@ static pnb_status sync_dir(const char *dir, pnb_error *err)
     return failed == 0 ? PNB_OK : pnb__fail_errno(err, "syncing", dir);
 }
 
+enum { MARK_BYTES = 17 };
+
+/* As text: a JSON number has no 64 bits without a sign. */
+static void write_mark(char out[MARK_BYTES], const pnb__mark *mark)
+{
+    snprintf(out, MARK_BYTES, "%016llx", (unsigned long long)mark->value);
+}
+
+static json_t *marks_json(const pnb__trainer *t)
+{
+    const pnb__objective *o = &t->objective;
+    json_t *data = json_pack("{s:i}", "form", MARKS_FORM);
+    bool ok = data != NULL;
+    for (size_t i = 0; ok && i < o->n_marks; i++) {
+        char text[MARK_BYTES];
+        write_mark(text, &o->marks[i]);
+        ok = json_object_set_new(data, o->marks[i].name, json_string(text)) == 0;
+    }
+    if (ok)
+        return data;
+    json_decref(data);
+    return NULL;
+}
+
 /* What going on needs beside weights and moments: where in the data, how far, which is the best,
  * and the fixed options, to be compared. Threads are kept for the warning alone. */
 static json_t *state_json(const pnb__trainer *t)
@@ -55,19 +80,21 @@ static json_t *state_json(const pnb__trainer *t)
     json_t *settings = pnb__settings_fixed(t->settings, PNB__N_SETTINGS);
     json_t *best = isnan(t->state.best_unc_r) ? json_null() : json_real(t->state.best_unc_r);
     json_t *value = isnan(t->state.best_value) ? json_null() : json_real(t->state.best_value);
-    if (settings == NULL || best == NULL || value == NULL) {
+    json_t *data = marks_json(t);
+    if (settings == NULL || best == NULL || value == NULL || data == NULL) {
         json_decref(settings);
+        json_decref(data);
         json_decref(best);
         json_decref(value);
         return NULL;
     }
-    return json_pack("{s:i, s:i, s:I, s:I, s:I, s:{s:I, s:I}, s:I, s:s, s:o, s:o, s:s, s:o}",
+    return json_pack("{s:i, s:i, s:I, s:I, s:I, s:{s:I, s:I}, s:I, s:o, s:s, s:o, s:o, s:s, s:o}",
                      "format", STATE_FORMAT, "threads", pnb_ctx_n_threads(t->ctx), "step",
                      (json_int_t)t->state.step, "n_steps", (json_int_t)t->n_steps, "epoch",
                      (json_int_t)(t->state.step / t->steps_per_epoch), "loader", "epoch",
                      (json_int_t)t->state.position.epoch, "batch",
                      (json_int_t)t->state.position.batch, "samples",
-                     (json_int_t)t->objective.n_samples, "lr_scheduler",
+                     (json_int_t)t->objective.n_samples, "data", data, "lr_scheduler",
                      pnb_schedule_name(t->opts->lr_scheduler), "best_unc_r", best, "best_value",
                      value, "best", t->state.best_name, "settings", settings);
 }
@@ -347,8 +374,35 @@ static void read_best(pnb__trainer *t, const json_t *root)
     snprintf(t->state.best_name, sizeof t->state.best_name, "%s", name);
 }
 
-/* Data of the same size and options of the same values, or the run would not end in the bits of an
- * uninterrupted one. Another number of threads only changes the order of sums: a warning. */
+/* Checkpoints of before there were marks, and marks of one side alone, are passed over. */
+static pnb_status compare_marks(const pnb__trainer *t, const json_t *root, pnb_error *err)
+{
+    const pnb__objective *o = &t->objective;
+    const json_t *saved = json_object_get(root, "data");
+    pnb__buf other = {0};
+    pnb_status status = PNB_OK;
+    if (json_integer_value(json_object_get(saved, "form")) != MARKS_FORM)
+        return PNB_OK;
+    for (size_t i = 0; i < o->n_marks; i++) {
+        const char *was = json_string_value(json_object_get(saved, o->marks[i].name));
+        char now[MARK_BYTES];
+        write_mark(now, &o->marks[i]);
+        if (was != NULL && strcmp(was, now) != 0)
+            pnb__buf_printf(&other, "%s%s", other.size > 0 ? ", " : "", o->marks[i].name);
+    }
+    if (other.size > 0)
+        status = pnb__fail(err, PNB_ARG,
+                           "the checkpoint was trained on other data of the same number of "
+                           "samples; these differ: %s. Resume with the same data, or start a new "
+                           "run from it with --model",
+                           other.data);
+    pnb__buf_reset(&other);
+    return status;
+}
+
+/* Data of the same size and marks, and options of the same values, or the run would not end in the
+ * bits of an uninterrupted one. Another number of threads only changes the order of sums: a
+ * warning. */
 static pnb_status read_state(pnb__trainer *t, const json_t *root, const char *path, pnb_error *err)
 {
     const json_t *settings = json_object_get(root, "settings");
@@ -363,6 +417,9 @@ static pnb_status read_state(pnb__trainer *t, const json_t *root, const char *pa
                          "the checkpoint was trained on %lld samples, the data now has %zu: "
                          "resume with the same data",
                          (long long)samples, t->objective.n_samples);
+    pnb_status status = compare_marks(t, root, err);
+    if (status != PNB_OK)
+        return status;
     const json_t *best = json_object_get(root, "best_unc_r"); /* null: none was measured yet */
     json_int_t threads = json_integer_value(json_object_get(root, "threads"));
     if (threads != pnb_ctx_n_threads(t->ctx))
@@ -374,7 +431,7 @@ static pnb_status read_state(pnb__trainer *t, const json_t *root, const char *pa
     json_t *now = pnb__settings_fixed(t->settings, PNB__N_SETTINGS);
     if (now == NULL)
         return pnb__fail(err, PNB_NOMEM, "out of memory comparing options");
-    pnb_status status = pnb__settings_compare(settings, now, err);
+    status = pnb__settings_compare(settings, now, err);
     json_decref(now);
     if (status != PNB_OK)
         return status;

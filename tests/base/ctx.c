@@ -145,6 +145,12 @@ static void test_device_words(void **state)
         assert_true(device == PNB_DEVICE_REF && index == 7);
         assert_non_null(strstr(err.text, "cpu, ref, cuda, cuda:1"));
     }
+    for (unsigned kind = 0; kind <= PNB_DEVICE_CUDA; kind++) {
+        assert_int_equal(pnb_device_parse(&device, &index, pnb_device_name((pnb_device)kind), NULL),
+                         PNB_OK);
+        assert_int_equal(device, kind);
+    }
+    assert_string_equal(pnb_device_name((pnb_device)99), "unknown");
     assert_int_equal(pnb_device_parse(&device, &index, "cpu", NULL), PNB_OK);
     assert_true(device == PNB_DEVICE_CPU && index == 0);
     assert_int_equal(pnb_device_parse(&device, &index, "ref", NULL), PNB_OK);

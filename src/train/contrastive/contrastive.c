@@ -222,11 +222,7 @@ static pnb_status open_contrastive(void *self, const char *checkpoint, pnb__obje
     PNB_TRY(list_params(c, o, err));
     PNB_TRY(pnb__contrastive_read_words(c, err));
     PNB_TRY(pnb__contrastive_read_trunk(c, err));
-    PNB_TRY(pnb__contrastive_mark_data(c, &o->data_mark, err));
-    if (c->teacher != NULL && c->exchange->n_ranks > 1)
-        o->data_mark = pnb__teacher_mark(c->teacher, o->data_mark);
-    if (c->lora != NULL) /* frozen weights are no parameters, and must be the same everywhere */
-        o->data_mark = pnb__hash_bytes(c->lora->base_sha256, 64, o->data_mark);
+    PNB_TRY(pnb__contrastive_mark_data(c, o, err));
     o->n_samples = pnb_dataset_size(c->train); /* of the data; an epoch may have fewer or more */
     o->validates = c->val != NULL;
     o->steps_per_epoch = c->steps_per_epoch = steps_of_epoch(c, samples_of_epoch(c));

@@ -83,8 +83,8 @@ pnb_status pnb__contrastive_announce(void *self, pnb__trainer *t, pnb_error *err
  * ARG (a global batch that does not divide, a process without a forward pass, options that need one
  * process) */
 pnb_status pnb__contrastive_settle_share(pnb_train_opts *o, pnb_error *err);
-/* A number of the contents of the training data, by a few samples; 0 of one process. */
-pnb_status pnb__contrastive_mark_data(const pnb__contrastive *c, uint64_t *out, pnb_error *err);
+/* o->marks of the training data and of what else is read and does not train.  Errors  NOMEM */
+pnb_status pnb__contrastive_mark_data(const pnb__contrastive *c, pnb__objective *o, pnb_error *err);
 /* Lines of out.log on cut captions and unreadable samples, of all processes. */
 pnb_status pnb__contrastive_conclude(void *self, pnb__trainer *t, pnb_error *err);
 
@@ -146,8 +146,8 @@ double pnb__teacher_scale(const pnb__teacher *t); /* of its logits */
 /* Row of a sample's picture (side 0), of the caption of number `pick` (side 1); -1: the data have
  * changed since it was opened. */
 int32_t pnb__teacher_row(const pnb__teacher *t, int side, int64_t sample, int32_t pick);
-/* A number of what its sets hold: their sizes, and means of rows evenly drawn. */
-uint64_t pnb__teacher_mark(const pnb__teacher *t, uint64_t seed);
+/* A number of what its sets hold: their sizes, and up to 65,536 rows of each, evenly drawn. */
+uint64_t pnb__teacher_mark(const pnb__teacher *t);
 /* Its numbers, (D'); log_var of Gaussians only. */
 const float *pnb__teacher_part(const pnb__teacher *t, int side, bool log_var, int32_t row);
 

@@ -3,6 +3,7 @@
  * counts that all must share before the first step. */
 #include <string.h>
 
+#include "data/sources/data_mark.h"
 #include "peers/peers.h"
 #include "train/contrastive/contrastive.h"
 
@@ -43,31 +44,26 @@ pnb_status pnb__contrastive_settle_share(pnb_train_opts *o, pnb_error *err)
     return PNB_OK;
 }
 
-/* NULL leaves the seed as it is, so that a sample without a name has a mark too. */
-static uint64_t hash_text(const char *text, uint64_t seed)
+static void add_mark(pnb__objective *o, const char *name, uint64_t value)
 {
-    return text != NULL ? pnb__hash_bytes(text, strlen(text), seed) : seed;
+    o->marks[o->n_marks++] = (pnb__mark){name, value};
 }
 
-/* Names and captions, and how long the pictures are: what differs between two versions of a set. */
-pnb_status pnb__contrastive_mark_data(const pnb__contrastive *c, uint64_t *out, pnb_error *err)
+/* Of one process too: its checkpoints say what they were trained on. */
+pnb_status pnb__contrastive_mark_data(const pnb__contrastive *c, pnb__objective *o, pnb_error *err)
 {
-    enum { LOOKS = 32 };
-    size_t n = pnb_dataset_size(c->train), step = PNB_MAX(n / LOOKS, (size_t)1);
-    uint64_t mark = n;
-    (void)err; /* the loader names what is unreadable */
-    if (c->exchange->n_ranks == 1)
-        return PNB_OK;
-    for (size_t i = 0; i < n; i += step) {
-        pnb_sample s = {0};
-        if (pnb_dataset_get(c->train, i, &s, NULL) == PNB_OK) {
-            mark = hash_text(s.key, mark + s.n_image_bytes);
-            for (size_t k = 0; k < s.n_texts; k++)
-                mark = hash_text(s.texts[k], mark);
-        }
-        pnb_sample_reset(&s);
-    }
-    *out = mark;
+    pnb__data_mark mark;
+    pnb_status status = pnb__dataset_mark(c->ctx, c->train, &mark, err);
+    if (status != PNB_OK)
+        return status;
+    add_mark(o, "names of samples", mark.names);
+    add_mark(o, "captions", mark.captions);
+    add_mark(o, "sizes of pictures", mark.sizes);
+    add_mark(o, "pictures", mark.pictures);
+    if (c->teacher != NULL)
+        add_mark(o, "rows of the teacher", pnb__teacher_mark(c->teacher));
+    if (c->lora != NULL) /* frozen weights are no parameters, and must be the same everywhere */
+        add_mark(o, "weights of the base", pnb__hash_bytes(c->lora->base_sha256, 64, 0));
     return PNB_OK;
 }
 

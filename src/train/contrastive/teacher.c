@@ -325,17 +325,23 @@ const float *pnb__teacher_part(const pnb__teacher *t, int side, bool log_var, in
     return (log_var ? set->log_var : set->mean) + (size_t)row * set->dim;
 }
 
-/* Two copies of a set need not be the same, and ranks that learn from others are no ranks. */
-uint64_t pnb__teacher_mark(const pnb__teacher *t, uint64_t seed)
+/* Two copies of a set need not be the same, and ranks that learn from others are no ranks. All rows
+ * of most sets; of larger ones so many as half a second has time for. */
+uint64_t pnb__teacher_mark(const pnb__teacher *t)
 {
-    enum { LOOKS = 32 };
+    enum { LOOKS = 1 << 16 };
+    uint64_t mark = 0;
     for (int side = 0; side < 2; side++) {
         const pnb_embeddings *set = t->set[side];
-        size_t step = PNB_MAX(set->n / LOOKS, (size_t)1);
-        seed += set->n;
-        for (size_t i = 0; i < set->n; i += step)
-            seed = pnb__hash_bytes(pnb__teacher_part(t, side, false, (int32_t)i),
-                                   set->dim * sizeof(float), seed);
+        size_t n = PNB_MIN(set->n, (size_t)LOOKS);
+        mark += set->n;
+        for (size_t k = 0; k < n; k++) {
+            int32_t row = (int32_t)(k * set->n / n);
+            for (int log_var = 0; log_var < 2; log_var++)
+                if (!log_var || set->log_var != NULL)
+                    mark = pnb__hash_bytes(pnb__teacher_part(t, side, log_var, row),
+                                           set->dim * sizeof(float), mark);
+        }
     }
-    return seed;
+    return mark;
 }

@@ -1,5 +1,5 @@
-/* Ranks compare texts: options as params.txt has them, the instructions their kernels use, number
- * and mark of their samples, a hash of their weights. What differs is named with the rank. The
+/* Ranks compare texts: options as params.txt has them, what their kernels run on, number
+ * and marks of their samples, a hash of their weights. What differs is named with the rank. The
  * texts themselves are made by whoever trains; ties are src/peers. */
 #include "train/ranks/agree.h"
 
@@ -15,6 +15,8 @@ pnb_status pnb__agree_options(const pnb__trainer *t, pnb_error *err)
     pnb__settings_text(t->settings, PNB__N_SETTINGS, &text);
     /* other instructions round otherwise, and ranks whose weights drift apart are no ranks */
     pnb__buf_printf(&text, "instructions (PENUMBRA_CPU): %s\n", pnb_isa_name(t->ctx->isa));
+    /* of which each has its own where there are several: the kind alone is compared */
+    pnb__buf_printf(&text, "kind of device (--device): %s\n", pnb_device_name(t->ctx->device));
     pnb_status status = pnb__buf_check(&text, err);
     if (status == PNB_OK)
         status = pnb__peers_compare(t->exchange->ranks, "option", text.data, err);
@@ -48,17 +50,24 @@ static pnb_status hash_weights(const pnb__trainer *t, uint64_t *out, pnb_error *
  * directory another. Weights of a new model come from the seed, so they are compared as well. */
 pnb_status pnb__agree_start(const pnb__trainer *t, pnb_error *err)
 {
-    char text[160];
+    const pnb__objective *o = &t->objective;
+    pnb__buf text = {0};
     uint64_t hash = 0;
     if (t->exchange->ranks == NULL)
         return PNB_OK;
     pnb_status status = hash_weights(t, &hash, err);
     if (status != PNB_OK)
         return status;
-    snprintf(text, sizeof text, "samples: %zu\nof contents: %016llx\nweights: %016llx\n",
-             t->objective.n_samples, (unsigned long long)t->objective.data_mark,
-             (unsigned long long)hash);
-    return pnb__peers_compare(t->exchange->ranks, "data or model", text, err);
+    pnb__buf_printf(&text, "samples: %zu\n", o->n_samples);
+    for (size_t i = 0; i < o->n_marks; i++)
+        pnb__buf_printf(&text, "%s: %016llx\n", o->marks[i].name,
+                        (unsigned long long)o->marks[i].value);
+    pnb__buf_printf(&text, "weights: %016llx\n", (unsigned long long)hash);
+    status = pnb__buf_check(&text, err);
+    if (status == PNB_OK)
+        status = pnb__peers_compare(t->exchange->ranks, "data or model", text.data, err);
+    pnb__buf_reset(&text);
+    return status;
 }
 
 /* Never in a step, where it would cost a pass over the weights; a checkpoint is one anyway. */
