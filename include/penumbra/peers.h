@@ -12,6 +12,7 @@
 #ifndef PENUMBRA_PEERS_H
 #define PENUMBRA_PEERS_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -48,12 +49,14 @@ pnb_status pnb_launch_read(pnb_launch *out, const char *const *environment, pnb_
 
 typedef struct pnb_peers pnb_peers;
 
-/* Ties the ranks together; alone *out is NULL. Waits at most `timeout_s` for the others.
- * Free with pnb_peers_close.
- * Errors  IO (rank 0 cannot be reached, a rank did not come: named), UNSUPPORTED (libmpi cannot be
- *         opened, or is another version's), ARG (another number of ranks), NOMEM */
+/* Ties the ranks together; alone *out is NULL. Waits at most `timeout_s` for the others, and no
+ * longer than until *stop is set, as by a signal handler; `stop` may be NULL. MPI waits as it does
+ * by itself. Free with pnb_peers_close.
+ * Errors  IO (a rank did not come, or hung up: named), NOT_FOUND (rank 0 cannot be reached),
+ *         INTERRUPTED (*stop), UNSUPPORTED (libmpi cannot be opened, or is another version's), ARG
+ *         (another number of ranks), NOMEM */
 pnb_status pnb_peers_open(pnb_peers **out, const pnb_launch *launch, double timeout_s,
-                          pnb_error *err);
+                          const volatile sig_atomic_t *stop, pnb_error *err);
 /* After so long without a word a rank is given up; the time of opening until then. */
 void pnb_peers_set_timeout(pnb_peers *ranks, double timeout_s);
 /* NULL is fine. After a failure the others learn of it here at the latest. */

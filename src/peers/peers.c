@@ -32,7 +32,7 @@ pnb__peers_cost pnb__peers_get_cost(const pnb_peers *r)
 }
 
 pnb_status pnb_peers_open(pnb_peers **out, const pnb_launch *launch, double timeout_s,
-                          pnb_error *err)
+                          const volatile sig_atomic_t *stop, pnb_error *err)
 {
     *out = NULL;
     if (launch->how == PNB_LAUNCH_ALONE)
@@ -49,7 +49,7 @@ pnb_status pnb_peers_open(pnb_peers **out, const pnb_launch *launch, double time
     if (launch->how == PNB_LAUNCH_MPI)
         PNB_TRY(pnb__mpi_open(&r->wire, launch, err));
     else
-        PNB_TRY(pnb__tcp_open(&r->wire, launch, timeout_s, err));
+        PNB_TRY(pnb__tcp_open(&r->wire, launch, timeout_s, stop, err));
     *out = r;
 done:
     if (status != PNB_OK)

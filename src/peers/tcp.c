@@ -311,13 +311,14 @@ pnb_status pnb__tcp_tie(pnb__wire *out, size_t rank, size_t n_ranks, const int *
     return PNB_OK;
 }
 
-pnb_status pnb__tcp_open(pnb__wire *out, const pnb_launch *l, double timeout_s, pnb_error *err)
+pnb_status pnb__tcp_open(pnb__wire *out, const pnb_launch *l, double timeout_s,
+                         const volatile sig_atomic_t *stop, pnb_error *err)
 {
     tcp *t = NULL;
     pnb_status status = create(&t, l->rank, l->n_ranks, err);
     if (status != PNB_OK)
         return status;
-    status = pnb__tcp_meet(t->sockets, l, timeout_s, err);
+    status = pnb__tcp_meet(t->sockets, l, timeout_s, stop, err);
     if (status != PNB_OK)
         close_tcp(t, true);
     else

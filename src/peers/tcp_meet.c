@@ -31,6 +31,26 @@ typedef struct place {
     uint32_t port;
 } place;
 
+/* How long ranks wait for each other, and what ends it before. */
+typedef struct patience {
+    double timeout_s, end;
+    const volatile sig_atomic_t *stop; /* may be NULL */
+} patience;
+
+/* As long as somebody may press Ctrl-C and see nothing happen. */
+enum { TICK_MS = 200 };
+
+static bool is_stopped(const patience *w)
+{
+    return w->stop != NULL && *w->stop;
+}
+
+static pnb_status fail_stopped(const pnb_launch *l, pnb_error *err)
+{
+    return pnb__fail(err, PNB_INTERRUPTED, "rank %zu of %zu still waited for the others", l->rank,
+                     l->n_ranks);
+}
+
 static void nap(void)
 {
     const struct timespec t = {.tv_nsec = 20000000};
@@ -45,10 +65,13 @@ static bool is_loopback(const char *address)
 }
 
 /* Small messages go at once, and a call that waits ends: meeting is no place to hang. */
-static void tune(int s)
+static void tune(int s, const patience *w)
 {
     const int yes = 1;
-    const struct timeval wait = {.tv_sec = HELLO_WAIT_S};
+    double left = PNB_MAX(w->end - pnb__now_s(), 0.1);
+    const struct timeval wait = {
+        .tv_sec = left < HELLO_WAIT_S ? (time_t)left : HELLO_WAIT_S,
+        .tv_usec = left < HELLO_WAIT_S ? (suseconds_t)((left - (double)(time_t)left) * 1e6) : 0};
     setsockopt(s, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
     setsockopt(s, SOL_SOCKET, SO_KEEPALIVE, &yes, sizeof yes);
     setsockopt(s, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof wait);
@@ -70,12 +93,12 @@ static bool send_all(int s, const void *data, size_t n)
     return true;
 }
 
-static bool take_all(int s, void *data, size_t n)
+static bool take_all(int s, void *data, size_t n, const patience *w)
 {
     char *at = data;
     while (n > 0) {
         ssize_t got = recv(s, at, n, 0);
-        if (got < 0 && errno == EINTR)
+        if (got < 0 && errno == EINTR && !is_stopped(w))
             continue;
         if (got <= 0)
             return false;
@@ -108,8 +131,9 @@ static int listen_at(bool loopback, int *port)
     return s;
 }
 
-/* Connects until `end`: rank 0 may start later than we do, and its name be known later too. */
-static pnb_status call(int *out, const char *address, int port, double end, pnb_error *err)
+/* Connects until the end: rank 0 may start later than we do, and its name be known later too. */
+static pnb_status call(int *out, const char *address, int port, const pnb_launch *l,
+                       const patience *w, pnb_error *err)
 {
     const struct addrinfo hints = {.ai_family = AF_INET, .ai_socktype = SOCK_STREAM};
     char service[16];
@@ -121,7 +145,7 @@ static pnb_status call(int *out, const char *address, int port, double end, pnb_
         int s = failure == 0 ? socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0) : -1;
         bool ok = s >= 0;
         if (ok)
-            tune(s);
+            tune(s, w);
         if (ok && connect(s, found->ai_addr, found->ai_addrlen) != 0)
             ok = false;
         why = failure != 0 ? gai_strerror(failure) : strerror(errno);
@@ -134,25 +158,25 @@ static pnb_status call(int *out, const char *address, int port, double end, pnb_
         if (s >= 0)
             close(s);
         nap();
-    } while (pnb__now_s() < end);
-    return pnb__fail(err, PNB_IO, "%s port %d does not answer: %s", address, port, why);
+    } while (pnb__now_s() < w->end && !is_stopped(w));
+    if (is_stopped(w))
+        return fail_stopped(l, err);
+    return pnb__fail(err, PNB_NOT_FOUND, "%s port %d does not answer for %.0f s: %s", address, port,
+                     w->timeout_s, why);
 }
 
-/* A caller that says hello before `end`; -1: none came, or one that is no rank (*is_late false). */
-static int accept_one(int listener, hello *h, double end, bool *is_late)
+/* A caller that says hello; -1: none came for a while, or one that is no rank. */
+static int accept_one(int listener, hello *h, const patience *w)
 {
     struct pollfd p = {.fd = listener, .events = POLLIN};
-    double left = end - pnb__now_s();
-    int ready = poll(&p, 1, left > 0 ? (int)(PNB_MIN(left, 1e6) * 1000) : 0);
-    *is_late = ready == 0;
-    if (ready <= 0)
+    if (poll(&p, 1, TICK_MS) <= 0)
         return -1;
     int s = accept(listener, NULL, NULL);
     if (s < 0)
         return -1;
     fcntl(s, F_SETFD, FD_CLOEXEC);
-    tune(s);
-    if (take_all(s, h, sizeof *h) && h->magic == HELLO)
+    tune(s, w);
+    if (take_all(s, h, sizeof *h, w) && h->magic == HELLO)
         return s;
     close(s);
     return -1;
@@ -170,14 +194,15 @@ static pnb_status fail_missing(const int *sockets, size_t from, size_t n, double
 
 /* Takes calls from ranks from..n-1. ports is NULL where nobody asks for them. */
 static pnb_status await(int listener, int *sockets, const pnb_launch *l, size_t from,
-                        uint32_t *ports, double timeout_s, double end, pnb_error *err)
+                        uint32_t *ports, const patience *w, pnb_error *err)
 {
     for (size_t n = from; n < l->n_ranks;) {
         hello h;
-        bool is_late = false;
-        int s = accept_one(listener, &h, end, &is_late);
-        if (s < 0 && is_late)
-            return fail_missing(sockets, from, l->n_ranks, timeout_s, err);
+        int s = accept_one(listener, &h, w);
+        if (s < 0 && is_stopped(w))
+            return fail_stopped(l, err);
+        if (s < 0 && pnb__now_s() > w->end)
+            return fail_missing(sockets, from, l->n_ranks, w->timeout_s, err);
         if (s < 0)
             continue;
         bool is_ours = h.version == VERSION && h.n_ranks == l->n_ranks && h.rank >= from &&
@@ -208,13 +233,12 @@ static void address_of(int s, char out[ADDRESS_BYTES])
 
 /* Rank 0: the places of all go to all. */
 static pnb_status host(int listener, int *sockets, const pnb_launch *l, place *places,
-                       double timeout_s, pnb_error *err)
+                       const patience *w, pnb_error *err)
 {
     uint32_t *ports = NULL;
     if (PNB_ALLOC_ZERO(ports, l->n_ranks, err) != PNB_OK)
         return PNB_NOMEM;
-    pnb_status status =
-        await(listener, sockets, l, 1, ports, timeout_s, pnb__now_s() + timeout_s, err);
+    pnb_status status = await(listener, sockets, l, 1, ports, w, err);
     for (size_t p = 1; p < l->n_ranks && status == PNB_OK; p++) {
         address_of(sockets[p], places[p].address);
         places[p].port = ports[p];
@@ -227,37 +251,41 @@ static pnb_status host(int listener, int *sockets, const pnb_launch *l, place *p
 }
 
 /* The list comes when all ranks have: that may take as long as the slowest of them. */
-static pnb_status take_places(int s, place *places, size_t n, double end, pnb_error *err)
+static pnb_status take_places(int s, place *places, const pnb_launch *l, const patience *w,
+                              pnb_error *err)
 {
     struct pollfd p = {.fd = s, .events = POLLIN};
-    while (poll(&p, 1, 1000) == 0)
-        if (pnb__now_s() > end)
-            return pnb__fail(err, PNB_IO, "rank 0 did not say where the others are");
-    if (take_all(s, places, n * sizeof *places))
+    while (poll(&p, 1, TICK_MS) <= 0) {
+        if (is_stopped(w))
+            return fail_stopped(l, err);
+        if (pnb__now_s() > w->end)
+            return pnb__fail(err, PNB_IO, "rank 0 did not say within %.0f s where the others are",
+                             w->timeout_s);
+    }
+    if (take_all(s, places, l->n_ranks * sizeof *places, w))
         return PNB_OK;
     return pnb__fail(err, PNB_IO, "rank 0 hung up while ranks met");
 }
 
 /* The others: rank 0 first, then those between. */
 static pnb_status join(int listener, int port, int *sockets, const pnb_launch *l, place *places,
-                       double timeout_s, pnb_error *err)
+                       const patience *w, pnb_error *err)
 {
     const hello h = {HELLO, VERSION, (uint32_t)l->n_ranks, (uint32_t)l->rank, (uint32_t)port};
-    double end = pnb__now_s() + timeout_s;
-    pnb_status status = call(&sockets[0], l->address, l->port, end, err);
+    pnb_status status = call(&sockets[0], l->address, l->port, l, w, err);
     if (status == PNB_OK && !send_all(sockets[0], &h, sizeof h))
         status = pnb__fail(err, PNB_IO, "rank 0 hung up while ranks met");
     if (status == PNB_OK)
-        status = take_places(sockets[0], places, l->n_ranks, end, err);
+        status = take_places(sockets[0], places, l, w, err);
     for (size_t p = 1; p < l->rank && status == PNB_OK; p++) {
         places[p].address[ADDRESS_BYTES - 1] = '\0';
         const char *address = is_loopback(places[p].address) ? l->address : places[p].address;
-        status = call(&sockets[p], address, (int)places[p].port, end, err);
+        status = call(&sockets[p], address, (int)places[p].port, l, w, err);
         if (status == PNB_OK && !send_all(sockets[p], &h, sizeof h))
             status = pnb__fail(err, PNB_IO, "rank %zu hung up while ranks met", p);
     }
     if (status == PNB_OK)
-        status = await(listener, sockets, l, l->rank + 1, NULL, timeout_s, end, err);
+        status = await(listener, sockets, l, l->rank + 1, NULL, w, err);
     return status;
 }
 
@@ -267,8 +295,10 @@ static void loosen(int s)
     fcntl(s, F_SETFL, fcntl(s, F_GETFL) | O_NONBLOCK);
 }
 
-pnb_status pnb__tcp_meet(int *sockets, const pnb_launch *l, double timeout_s, pnb_error *err)
+pnb_status pnb__tcp_meet(int *sockets, const pnb_launch *l, double timeout_s,
+                         const volatile sig_atomic_t *stop, pnb_error *err)
 {
+    const patience w = {timeout_s, pnb__now_s() + timeout_s, stop};
     place *places = NULL;
     int port = l->rank == 0 ? l->port : 0;
     for (size_t p = 0; p < l->n_ranks; p++)
@@ -281,9 +311,9 @@ pnb_status pnb__tcp_meet(int *sockets, const pnb_launch *l, double timeout_s, pn
         status = pnb__fail(err, PNB_IO, "rank %zu cannot listen at port %d: %s", l->rank, port,
                            strerror(errno));
     else if (l->rank == 0)
-        status = host(listener, sockets, l, places, timeout_s, err);
+        status = host(listener, sockets, l, places, &w, err);
     else
-        status = join(listener, port, sockets, l, places, timeout_s, err);
+        status = join(listener, port, sockets, l, places, &w, err);
     if (listener >= 0)
         close(listener);
     for (size_t p = 0; p < l->n_ranks; p++) {

@@ -52,7 +52,8 @@ typedef struct pnb__wire {
 } pnb__wire;
 
 /* ---- tcp.c ---- */
-pnb_status pnb__tcp_open(pnb__wire *out, const pnb_launch *l, double timeout_s, pnb_error *err);
+pnb_status pnb__tcp_open(pnb__wire *out, const pnb_launch *l, double timeout_s,
+                         const volatile sig_atomic_t *stop, pnb_error *err);
 
 /* ---- mpi.c, mpi_none.c ---- */
 bool pnb__mpi_is_built(void);

@@ -68,6 +68,7 @@ typedef struct pnb__app {
     pnb_peers *ranks; /* processes that run the command together; NULL: this one */
     bool is_agreed;   /* all of them know how it ended */
     bool is_silent;   /* another one speaks */
+    bool is_lost;     /* rank 0 was not found */
     FILE *nowhere;    /* `out` of a silent one */
     FILE *told;       /* `in` of all, where rank 0 told the others what it read */
     pnb__buf input;   /* what `told` reads */

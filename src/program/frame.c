@@ -128,6 +128,25 @@ static pnb_status read_words(pnb__app *app, const pnb__command *command,
     return status;
 }
 
+/* The words are read before, since they say how long to wait, but what is wrong with them is said
+ * behind: all ranks have the same words, and one speaks. */
+static pnb_status meet(pnb__app *app, const pnb__program *program, const pnb__command *command,
+                       const void *args, pnb_status read)
+{
+    const pnb_error of_words = app->err;
+    bool usage = app->usage;
+    app->err = (pnb_error)PNB_ERROR_INIT;
+    app->usage = false;
+    pnb_status status = pnb__together_open(app, program, command, args);
+    if (status == PNB_ARG)
+        app->usage = true;
+    if (status != PNB_OK || read == PNB_OK)
+        return status;
+    app->err = of_words;
+    app->usage = usage;
+    return read;
+}
+
 static pnb_status run_with(pnb__app *app, const pnb__command *command, void *args)
 {
     app->common.quiet = app->common.quiet || app->is_silent;
@@ -153,14 +172,13 @@ static int run_command(const pnb__program *program, const pnb__command *command,
         {pnb__common_options, pnb__n_common_options, &app->common, false}};
     pnb__settings before;
     memset(&before, 0, sizeof before);
-    pnb_status status = pnb__together_open(app, program, command);
-    if (status == PNB_OK)
-        status =
-            pnb__settings_read(program, full_name + strlen(program->name) + 1, &before, &app->err);
-    if (status == PNB_ARG)
+    pnb_status read =
+        pnb__settings_read(program, full_name + strlen(program->name) + 1, &before, &app->err);
+    if (read == PNB_ARG)
         app->usage = true;
-    if (status == PNB_OK)
-        status = read_words(app, command, sets, &before, n, words);
+    if (read == PNB_OK)
+        read = read_words(app, command, sets, &before, n, words);
+    pnb_status status = meet(app, program, command, args, read);
     if (status == PNB_OK)
         status = pnb__outputs_check(app, sets, N_SETS);
     if (status == PNB_OK)

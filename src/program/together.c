@@ -13,8 +13,20 @@
 #include "peers/peers.h"
 #include "program/source_commit.h"
 
-/* Long enough for a cluster to start all of them. */
-#define WAIT_S 300.0
+/* The command's --rank-timeout, as it was read; long enough for a cluster to start all of them
+ * where it has none, or its words could not be read. */
+static double wait_of(const pnb__command *command, const void *args)
+{
+    enum { WAIT_S = 300 };
+    for (size_t i = 0; i < command->n_options; i++) {
+        const pnb__option *row = &command->options[i];
+        if (strcmp(row->name, "rank-timeout") != 0)
+            continue;
+        int64_t seconds = *(const int64_t *)pnb__option_field(row, args);
+        return seconds > 0 ? (double)seconds : WAIT_S;
+    }
+    return WAIT_S;
+}
 
 static pnb_status compare_programs(pnb__app *app, const pnb__command *command)
 {
@@ -52,7 +64,7 @@ static pnb_status fall_silent(pnb__app *app)
 }
 
 pnb_status pnb__together_open(pnb__app *app, const pnb__program *program,
-                              const pnb__command *command)
+                              const pnb__command *command, const void *args)
 {
     if (!command->joins) { /* outputs.c wants to know; variables that say nothing are no mistake
                               here */
@@ -62,7 +74,9 @@ pnb_status pnb__together_open(pnb__app *app, const pnb__program *program,
     }
     pnb_status status = pnb_launch_read(&app->launch, program->environment, &app->err);
     if (status == PNB_OK)
-        status = pnb_peers_open(&app->ranks, &app->launch, WAIT_S, &app->err);
+        status = pnb_peers_open(&app->ranks, &app->launch, wait_of(command, args), app->interrupted,
+                                &app->err);
+    app->is_lost = status == PNB_NOT_FOUND;
     if (status == PNB_OK)
         status = fall_silent(app);
     if (status == PNB_OK && app->ranks != NULL)
@@ -79,7 +93,7 @@ void pnb__together_fail(pnb__app *app, pnb_status status)
 bool pnb__together_speaks(const pnb__app *app)
 {
     if (app->ranks == NULL && app->launch.n_ranks > 1)
-        return app->launch.rank == 0;
+        return app->launch.rank == (app->is_lost ? 1 : 0); /* rank 0 that is not there is silent */
     return pnb_peers_is_speaker(app->ranks);
 }
 

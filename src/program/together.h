@@ -1,5 +1,5 @@
-/* A command that several processes run together: tied before its options are read, so that what
- * goes wrong is said once. */
+/* A command that several processes run together: tied before anything is said of its options, so
+ * that what goes wrong is said once. */
 #ifndef PNB_PROGRAM_TOGETHER_H
 #define PNB_PROGRAM_TOGETHER_H
 
@@ -7,10 +7,11 @@
 
 /* Ties the processes that a launcher started, for a command that works so; app->ranks stays NULL
  * alone, and where the command works alone, whose outputs then are refused (outputs.h). All but
- * rank 0 fall silent but for failures of their own. Errors  those of pnb_launch_read and
- * pnb_peers_open; ARG (another program: named) */
+ * rank 0 fall silent but for failures of their own. `args` are the command's, as far as they could
+ * be read: --rank-timeout says how long the others are waited for. Errors  those of pnb_launch_read
+ * and pnb_peers_open; ARG (another program: named) */
 pnb_status pnb__together_open(pnb__app *app, const pnb__program *program,
-                              const pnb__command *command);
+                              const pnb__command *command, const void *args);
 /* Tells the others of a failure that they do not know of. */
 void pnb__together_fail(pnb__app *app, pnb_status status);
 /* Whether this process prints what went wrong. */

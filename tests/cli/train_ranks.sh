@@ -131,6 +131,36 @@ for r in 0 1; do
 done
 wait
 one_error 'rank 1: its data or model is not that of rank 0: "samples: '
+
+# one caption of all, the same in number and length, in one of the copies
+spoilt() { # FOLDER: the first letter of one caption
+    python3 - "$1" <<'PY'
+import glob, re, sys
+path = sorted(f for f in glob.glob(sys.argv[1] + "/**/*", recursive=True) if f.endswith(".tar"))[-1]
+data = bytearray(open(path, "rb").read())
+at = [m.end() for m in re.finditer(rb'"captions": ?\["', data)][-1]
+data[at] = data[at] + 1 if data[at] < ord("y") else ord("a")
+open(path, "wb").write(data)
+PY
+}
+rm -r there/data
+cp -r here/data there/data
+spoilt there/data
+: >err
+for r in 0 1; do
+    folder=here && [ $r = 0 ] || folder=there
+    (cd $folder && RANK=$r WORLD_SIZE=2 LOCAL_WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 \
+        MASTER_PORT=$((port + 2)) "$PENUMBRA" "${common[@]/#shapes\/train/data}" \
+        --tokenizer ../tok.json "${few[@]}" --name x >>../out 2>>../err </dev/null) &
+done
+wait
+one_error 'rank 1: its data or model is not that of rank 0: "captions: '
+
+# a processor and what imitates one are two kinds of device
+rank_args=("" "--device ref")
+want_ranks 1 2 "${common[@]}" "${few[@]}" --name x
+one_error 'rank 1: its option is not that of rank 0: "kind of device (--device): cpu" there'
+rank_args=()
 rm -r there/data
 : >err
 for r in 0 1; do
@@ -151,6 +181,27 @@ want 1 "${common[@]}" "${few[@]}" --name x --accum-freq 2
 says "give one of them"
 RANK=0 WORLD_SIZE=2 want 2 "${common[@]}" "${few[@]}" --name x
 says "MASTER_ADDR is not"
+
+# who waits for ranks that do not come waits as long as it was told, and hears Ctrl-C
+export WORLD_SIZE=3 MASTER_ADDR=127.0.0.1 MASTER_PORT=$((port + 3))
+SECONDS=0
+RANK=0 want 1 "${common[@]}" "${few[@]}" --name x --rank-timeout 1
+one_error "rank 1 of 3 did not come within 1 s"
+RANK=1 want 1 "${common[@]}" "${few[@]}" --name x --rank_timeout=1
+one_error "does not answer for 1 s"
+RANK=1 PENUMBRA_RANK_TIMEOUT=1 want 1 "${common[@]}" "${few[@]}" --name x
+one_error "does not answer for 1 s"
+check "the option is obeyed" test $SECONDS -lt 60
+for r in 0 1; do
+    RANK=$r "$PENUMBRA" "${common[@]}" "${few[@]}" --name x >out 2>err </dev/null &
+    pid=$!
+    sleep 1
+    kill -TERM $pid
+    wait $pid
+    check "rank $r is interrupted" test $? -eq 130
+    [ $r = 1 ] || says "interrupted: rank 0 of 3 still waited for the others"
+done
+unset WORLD_SIZE MASTER_ADDR MASTER_PORT
 
 # what cannot be written ends all, by rank 0's word
 mkdir -p logs/full/checkpoints && chmod 500 logs/full/checkpoints

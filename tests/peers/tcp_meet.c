@@ -8,12 +8,57 @@ static void test_missing(void **state)
     pnb_peers *r = NULL;
     pnb_error e = PNB_ERROR_INIT, e2 = PNB_ERROR_INIT;
     (void)state;
-    assert_int_equal(pnb_peers_open(&r, &l, 0.2, &e), PNB_IO);
+    assert_int_equal(pnb_peers_open(&r, &l, 0.2, NULL, &e), PNB_IO);
     assert_non_null(strstr(e.text, "rank 1 of 2 did not come"));
     l.rank = 1;
-    assert_int_equal(pnb_peers_open(&r, &l, 0.2, &e2), PNB_IO);
+    assert_int_equal(pnb_peers_open(&r, &l, 0.2, NULL, &e2), PNB_NOT_FOUND);
     assert_non_null(strstr(e2.text, "does not answer"));
     assert_null(r);
+}
+
+/* Whoever waits hears Ctrl-C: rank 0 for one that never comes, another one for rank 0, and a rank
+ * that has called for the list of all. */
+static volatile sig_atomic_t stop;
+
+static void on_alarm(int number)
+{
+    (void)number;
+    stop = 1;
+}
+
+static void expect_stopped(const pnb_launch *l)
+{
+    pnb_peers *r = NULL;
+    pnb_error e = PNB_ERROR_INIT;
+    double begin = pnb__now_s();
+    stop = 0;
+    alarm(1);
+    assert_int_equal(pnb_peers_open(&r, l, 60, &stop, &e), PNB_INTERRUPTED);
+    assert_true(pnb__now_s() - begin < 10);
+    assert_non_null(strstr(e.text, "still waited for the others"));
+    assert_null(r);
+}
+
+static void test_interrupted(void **state)
+{
+    pnb_launch l = {PNB_LAUNCH_TCP, 0, 3, 3, "127.0.0.1", free_port()};
+    const struct sigaction action = {.sa_handler = on_alarm};
+    (void)state;
+    sigaction(SIGALRM, &action, NULL);
+    expect_stopped(&l);
+    l.rank = 1;
+    expect_stopped(&l);
+    pid_t pid = fork(); /* a rank 0 that waits for rank 2 */
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        pnb_peers *r = NULL;
+        l.rank = 0;
+        _exit(pnb_peers_open(&r, &l, 3, NULL, NULL) == PNB_IO ? 0 : 1);
+    }
+    int how = 0;
+    expect_stopped(&l);
+    assert_int_equal(waitpid(pid, &how, 0), pid);
+    assert_int_equal(how, 0);
 }
 
 /* A caller that is no rank is hung up on, and the meeting goes on. */
@@ -57,12 +102,12 @@ static void test_other_job(void **state)
     if (pid == 0) {
         pnb_launch l = {PNB_LAUNCH_TCP, 1, 3, 3, "127.0.0.1", port};
         pnb_peers *r = NULL;
-        _exit(pnb_peers_open(&r, &l, 5, NULL) == PNB_IO ? 0 : 1);
+        _exit(pnb_peers_open(&r, &l, 5, NULL, NULL) == PNB_IO ? 0 : 1);
     }
     pnb_launch l = {PNB_LAUNCH_TCP, 0, 2, 2, "127.0.0.1", port};
     pnb_peers *r = NULL;
     pnb_error e = PNB_ERROR_INIT;
-    assert_int_equal(pnb_peers_open(&r, &l, 5, &e), PNB_ARG);
+    assert_int_equal(pnb_peers_open(&r, &l, 5, NULL, &e), PNB_ARG);
     assert_non_null(strstr(e.text, "a rank 1 of 3 called"));
     assert_int_equal(waitpid(pid, &how, 0), pid);
     assert_int_equal(how, 0);
@@ -72,6 +117,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_missing),
+        cmocka_unit_test(test_interrupted),
         cmocka_unit_test(test_stranger),
         cmocka_unit_test(test_other_job),
     };

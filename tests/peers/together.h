@@ -47,7 +47,7 @@ static inline int play(const pnb_launch *l, double timeout_s, part_fn part)
 {
     pnb_peers *r = NULL;
     pnb_error e = PNB_ERROR_INIT;
-    if (pnb_peers_open(&r, l, timeout_s, &e) != PNB_OK) {
+    if (pnb_peers_open(&r, l, timeout_s, NULL, &e) != PNB_OK) {
         fprintf(stderr, "rank %zu: %s\n", l->rank, e.text);
         return 99;
     }

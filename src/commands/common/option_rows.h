@@ -40,7 +40,8 @@
 /* An int64_t: seconds, for pnb_peers_set_timeout. */
 #define PNB__RANK_TIMEOUT_ROW(at_seconds)                                                          \
     PNB__ROW_INT("rank-timeout", (at_seconds), "SECONDS",                                          \
-                 "After so long a process that says nothing to the others is given up, and named", \
+                 "After so long a process that says nothing to the others, or has not come to "    \
+                 "them, is given up, and named",                                                   \
                  PNB__RANGE(1, 1000000.0), .fallback = "600")
 #define PNB__PRECISION_ROW(at_precision)                                                           \
     PNB__ROW_CHOICE(                                                                               \
