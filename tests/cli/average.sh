@@ -35,6 +35,26 @@ says "holds a model already"
 want 0 init --config tiny --override "${config/\"layers\": 1/\"layers\": 2}" --out deep -q
 want 1 average m1 deep --out new
 says "deep: its configuration is not that of the first model"
+
+# words by their numbers: the same numbers of other words, rules or texts are another model
+printf 'a red star\ntwo blue circles\n' >one.txt
+printf 'a red star\ntwo blue squares\n' >two.txt
+for words in one two; do
+    want 0 tokenizer train --captions $words.txt --kind word --vocab-size 20 --out $words.json -q
+done
+for m in t1 t2 t3; do cp -r m1 $m; done
+cp one.json t1/tokenizer.json
+cp one.json t2/tokenizer.json
+cp two.json t3/tokenizer.json
+want 0 average t1 t2 --out alike -q
+check "the tokenizer is carried" cmp -s one.json alike/tokenizer.json
+want 0 average t1 m2 --out without -q
+want 1 average t1 t2 t3 --out new
+says "t3: its tokenizer is not that of the first model: id "
+says '"circles" there, '
+echo '{' >t3/tokenizer.json
+want 1 average t1 t3 --out new
+says "t3/tokenizer.json"
 want 2 average m1 --out new
 says "two model folders and more"
 want 2 average m1 m2 m3 --alpha 0.3 --out new

@@ -9,7 +9,9 @@
 #include "commands/common/model_path.h"
 #include "encode/model_files.h"
 #include "penumbra/model.h"
+#include "penumbra/tokenizer.h"
 #include "program/result_end.h"
+#include "tokenizer/tokenizer_compare.h"
 
 typedef struct average_args {
     pnb__text_list dirs;
@@ -55,12 +57,50 @@ static pnb_status make_shares(double **out, const average_args *a, pnb_error *er
     return status;
 }
 
+/* *out is NULL where the folder has none, or one that is not read here. */
+static pnb_status load_tokenizer(pnb_tokenizer **out, const char *dir, pnb_error *err)
+{
+    pnb_error why = PNB_ERROR_INIT;
+    *out = NULL;
+    pnb_status status = pnb_tokenizer_load(out, dir, &why);
+    if (status == PNB_OK || status == PNB_NOT_FOUND || status == PNB_UNSUPPORTED)
+        return PNB_OK;
+    return pnb__fail(err, status, "%s", why.text);
+}
+
+/* The mean of two rows of a table of words is of use where both are of one word. The first model's
+ * tokenizer goes along, and would be wrong for the others. */
+static pnb_status check_tokenizers(char *const *dirs, size_t n, pnb_error *err)
+{
+    pnb_tokenizer *first = NULL, *next = NULL;
+    char why[PNB__TOKENIZER_WHY] = "";
+    pnb_status status;
+    PNB_TRY(load_tokenizer(&first, dirs[0], err));
+    for (size_t i = 1; i < n && first != NULL; i++) {
+        PNB_TRY(load_tokenizer(&next, dirs[i], err));
+        if (next != NULL)
+            PNB_TRY(pnb__tokenizer_compare(first, next, why, err));
+        if (why[0] != '\0')
+            PNB_TRY(pnb__fail(err, PNB_ARG,
+                              "%s: its tokenizer is not that of the first model: %s; models are "
+                              "averaged whose ids are the same words",
+                              dirs[i], why));
+        pnb_tokenizer_free(next);
+        next = NULL;
+    }
+done:
+    pnb_tokenizer_free(first);
+    pnb_tokenizer_free(next);
+    return status;
+}
+
 static pnb_status write_mean(pnb__app *app, const average_args *a, char *const *dirs,
                              const double *shares, size_t *n_files)
 {
     pnb_model *mean = NULL;
     pnb_status status;
     pnb_error *err = &app->err;
+    PNB_TRY(check_tokenizers(dirs, a->dirs.n, err));
     PNB_TRY(pnb_model_average(&mean, app->ctx, (const char *const *)dirs, shares, a->dirs.n, err));
     PNB_TRY(pnb_model_save(mean, a->out, err));
     status = pnb__model_files_copy(dirs[0], a->out, true, n_files, err);
@@ -110,7 +150,9 @@ const pnb__command pnb__cmd_average = {
         "either, and keeps what the first knew of other data (WiSE-FT): (1 - alpha) A + alpha B, "
         "number by number. More than two models have equal shares (a soup). The models must be of "
         "one architecture, with the same configuration in the same layout; penumbra convert writes "
-        "others. Tokenizer and preprocessor files are those of the first. During training, "
+        "others. They must have one tokenizer, too. Tokenizer and preprocessor files are those of "
+        "the "
+        "first. During training, "
         "train --ema-decay and --swa-start keep means of their own.",
     .examples = "penumbra average start logs/tuned/checkpoints/latest --alpha 0.5 --out half\n"
                 "penumbra average run1 run2 run3 --out soup",
