@@ -85,6 +85,12 @@ pnb_status pnb__dataset_warn(pnb_dataset *ds, pnb_error *err, const char *fmt, .
 
 /* ---- opening ------------------------------------------------------------------------------- */
 
+/* What a set is made of, for messages. */
+static const char *sample_word(const pnb_dataset *ds)
+{
+    return ds->opts.allow_no_caption ? "picture" : "sample";
+}
+
 static bool ends_with_any_case(const char *path, const char *ending)
 {
     size_t n = strlen(path), m = strlen(ending);
@@ -131,6 +137,24 @@ bool pnb__is_shard_name(const char *path)
         if (ends_with_any_case(path, endings[i]))
             return true;
     return false;
+}
+
+/* How much there is, to tell what a source added. */
+typedef struct tally {
+    size_t n_entries, n_warnings, n_broken;
+} tally;
+
+static tally count_all(const pnb_dataset *ds)
+{
+    return (tally){ds->n_entries, ds->n_warnings, ds->n_shards_broken};
+}
+
+/* Of several files one that gives no sample is listed, unless what it lost is listed already. */
+static pnb_status note_empty(pnb_dataset *ds, const char *path, const tally *before, pnb_error *err)
+{
+    if (ds->n_entries > before->n_entries || ds->n_warnings > before->n_warnings)
+        return PNB_OK;
+    return pnb__dataset_warn(ds, err, "%s: holds no %s", path, sample_word(ds));
 }
 
 /* One damaged shard or table of many is left out and named; where it is all there is, nothing is
@@ -182,7 +206,10 @@ static pnb_status scan_folder(pnb_dataset *ds, const pnb__spec_settings *s, pnb_
         if (!is_one(names.items[i]))
             continue;
         char *shard = pnb__path_join(path, names.items[i]);
+        const tally before = count_all(ds);
         status = shard ? scan_shard(ds, shard, err) : pnb__fail_nomem(err, strlen(path));
+        if (status == PNB_OK && n_inside > 1)
+            status = note_empty(ds, shard, &before, err);
         pnb__free(shard);
         if (status != PNB_OK)
             goto done;
@@ -269,16 +296,39 @@ done:
     return status;
 }
 
-/* All that one source between "::" names, whose end is noted. */
-static pnb_status scan_part(pnb_dataset *ds, const char *part, size_t n, pnb_error *err)
+/* A source that was typed between others and gives nothing is a mistake, and the factors of the
+ * others would be of the wrong ones by what people mean. Where it is damage, that is listed and
+ * training goes on with the rest, as with a shard of many. */
+static pnb_status refuse_empty_part(const pnb_dataset *ds, const char *spec, const tally *before,
+                                    pnb_error *err)
 {
+    if (ds->n_entries > before->n_entries || ds->n_shards_broken > before->n_broken)
+        return PNB_OK;
+    const char *why = ds->n_warnings > before->n_warnings ? ds->warnings[before->n_warnings] : "";
+    return pnb__fail(
+        err, PNB_NOT_FOUND,
+        "%s: holds no %s, beside other sources%s%s; leave it out, or name one that does", spec,
+        sample_word(ds), why[0] != '\0' ? ": " : "", why);
+}
+
+/* All that one source between "::" names, whose end is noted. */
+static pnb_status scan_part(pnb_dataset *ds, const char *part, size_t n, bool is_alone,
+                            pnb_error *err)
+{
+    const tally before = count_all(ds);
     pnb__paths paths = {0};
     char *spec = pnb__strndup(part, n);
     pnb_status status = spec != NULL ? PNB_OK : pnb__fail_nomem(err, n);
     if (status == PNB_OK)
         status = pnb__spec_expand(&paths, spec, err);
-    for (size_t i = 0; i < paths.n && status == PNB_OK; i++)
+    for (size_t i = 0; i < paths.n && status == PNB_OK; i++) {
+        const tally one = count_all(ds);
         status = scan_path(ds, paths.items[i], err);
+        if (status == PNB_OK && paths.n > 1)
+            status = note_empty(ds, paths.items[i], &one, err);
+    }
+    if (status == PNB_OK && !is_alone)
+        status = refuse_empty_part(ds, spec, &before, err);
     if (status == PNB_OK)
         status = PNB_PUSH(ds->part_end, ds->n_parts, err, ds->n_entries);
     pnb__paths_free(&paths);
@@ -288,10 +338,11 @@ static pnb_status scan_part(pnb_dataset *ds, const char *part, size_t n, pnb_err
 
 static pnb_status scan_parts(pnb_dataset *ds, const char *spec, pnb_error *err)
 {
+    bool is_alone = strstr(spec, "::") == NULL;
     pnb_status status = PNB_OK;
     for (const char *p = spec; p != NULL && status == PNB_OK;) {
         const char *next = strstr(p, "::");
-        status = scan_part(ds, p, next != NULL ? (size_t)(next - p) : strlen(p), err);
+        status = scan_part(ds, p, next != NULL ? (size_t)(next - p) : strlen(p), is_alone, err);
         p = next != NULL ? next + 2 : NULL;
     }
     return status;
@@ -320,8 +371,7 @@ pnb_status pnb_dataset_open(pnb_dataset **out, const char *spec, const pnb_datas
     } else if (ds->n_entries == 0) {
         const char *wanted =
             ds->opts.allow_no_caption ? "" : " (pictures with captions are wanted)";
-        status = pnb__fail(err, PNB_NOT_FOUND, "%s: holds no %s%s%s", spec,
-                           ds->opts.allow_no_caption ? "picture" : "sample",
+        status = pnb__fail(err, PNB_NOT_FOUND, "%s: holds no %s%s%s", spec, sample_word(ds),
                            ds->n_warnings ? ": " : wanted, ds->n_warnings ? ds->warnings[0] : "");
     }
 done:

@@ -163,6 +163,8 @@ pnb_status pnb__scan_tar(pnb_dataset *ds, const char *path, pnb_error *err)
     size_t n_members = 0;
     pnb_status status = PNB_OK;
     PNB_TRY(pnb__tar_open(&tar, path, err));
+    if (tar.map.size == 0) /* a download that never began: an archive has blocks at its end */
+        PNB_TRY(pnb__fail(err, PNB_FORMAT, "%s: is empty, 0 bytes; a tar archive is wanted", path));
     PNB_TRY(pnb__dataset_add_source(ds, PNB_DATASET_TAR, path, err));
     ds->sources[ds->n_sources - 1].map = tar.map; /* the positions are those of this very map */
     tar.map = (pnb__map){0};

@@ -46,6 +46,51 @@ static void test_shards(void **state)
     assert_int_equal(pnb_dataset_open(&ds, "pipe:cat x.tar", NULL, &error), PNB_UNSUPPORTED);
 }
 
+static pnb_dataset *open_both(const char *a, const char *b, pnb_error *err)
+{
+    pnb_dataset *ds = NULL;
+    char *spec = pnb__format("%s/%s::%s/%s", scratch, a, scratch, b);
+    (void)pnb_dataset_open(&ds, spec, NULL, err);
+    pnb__free(spec);
+    return ds;
+}
+
+/* Beside others: a source is refused, a file of a list is listed, a shard of no bytes is damage. */
+static void test_nothing_inside(void **state)
+{
+    pnb_error why = PNB_ERROR_INIT, because = PNB_ERROR_INIT;
+    char blocks[1024] = {0};
+    (void)state;
+    put_file(scratch, "s/1.tar", blocks, sizeof blocks);
+    write_shard("s/0.tar", 0, 3);
+    put_text(scratch, "s/2.tar", "");
+    pnb_dataset *ds = open_ok("s", NULL);
+    assert_int_equal(pnb_dataset_size(ds), 3);
+    assert_int_equal(pnb_dataset_n_damaged(ds), 1);
+    assert_int_equal(pnb_dataset_n_warnings(ds), 2);
+    assert_non_null(strstr(pnb_dataset_warning(ds, 0), "1.tar: holds no sample"));
+    assert_non_null(strstr(pnb_dataset_warning(ds, 1), "2.tar: is empty, 0 bytes"));
+    assert_non_null(strstr(pnb_dataset_warning(ds, 1), "the shard is left out"));
+    pnb_dataset_free(ds);
+    ds = open_ok("s/{0,1}.tar", NULL);
+    assert_int_equal(pnb_dataset_n_damaged(ds), 0);
+    assert_int_equal(pnb_dataset_n_warnings(ds), 1);
+    pnb_dataset_free(ds);
+    put_text(scratch, "none.csv", "filepath,title\n");
+    assert_null(open_both("s/0.tar", "none.csv", &why));
+    assert_int_equal(why.status, PNB_NOT_FOUND);
+    assert_non_null(strstr(why.text, "none.csv: holds no sample, beside other sources; leave"));
+    put_png(scratch, "mute/a.png", 1);
+    assert_null(open_both("mute", "s/0.tar", &because));
+    assert_non_null(strstr(because.text, "mute: holds no sample, beside other sources: "));
+    assert_non_null(strstr(because.text, "1 pictures without a .txt"));
+    ds = open_both("s/0.tar", "s/2.tar", NULL); /* damage is listed, as ever */
+    assert_non_null(ds);
+    assert_int_equal(pnb_dataset_n_damaged(ds), 1);
+    pnb_dataset_free(ds);
+    open_fails("none.csv", NULL, PNB_NOT_FOUND, "holds no sample");
+}
+
 /* The kind by the name, in any case of letters, unless it is given. */
 static void test_kinds(void **state)
 {
@@ -117,6 +162,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_shards, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_nothing_inside, setup, teardown),
         cmocka_unit_test_setup_teardown(test_kinds, setup, teardown),
         cmocka_unit_test_setup_teardown(test_ownership, setup, teardown)};
     return cmocka_run_group_tests(tests, NULL, NULL);

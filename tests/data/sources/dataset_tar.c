@@ -84,7 +84,10 @@ static void test_damaged_tar(void **state)
     put_file(scratch, "head.tar", data, 300);
     open_fails("head.tar", NULL, PNB_FORMAT, "head.tar");
     put_text(scratch, "empty.tar", "");
-    open_fails("empty.tar", NULL, PNB_NOT_FOUND, "no sample");
+    open_fails("empty.tar", NULL, PNB_FORMAT, "empty.tar: is empty, 0 bytes");
+    memset(data, 0, 1024); /* an archive, of nothing */
+    put_file(scratch, "none.tar", data, 1024);
+    open_fails("none.tar", NULL, PNB_NOT_FOUND, "no sample");
     memset(data, 'x', 512);
     put_file(scratch, "noise.tar", data, n);
     open_fails("noise.tar", NULL, PNB_FORMAT, "noise.tar");
