@@ -36,6 +36,15 @@ const pnb__option pnb__common_options[] = {
 };
 const size_t pnb__n_common_options = PNB_COUNT(pnb__common_options);
 
+bool pnb__is_typed(const pnb__app *app, const char *option)
+{
+    const pnb__opt_set *own = app->own;
+    for (size_t i = 0; own != NULL && own->typed != NULL && i < own->n; i++)
+        if (own->typed[i] && strcmp(own->rows[i].name, option) == 0)
+            return true;
+    return false;
+}
+
 pnb_status pnb__usage(pnb__app *app, const char *fmt, ...)
 {
     char text[sizeof app->err.text];

@@ -65,13 +65,14 @@ typedef struct pnb__app {
     const char *cpu; /* of the program */
     pnb_ctx *ctx;
     pnb_launch launch;
-    pnb_peers *ranks; /* processes that run the command together; NULL: this one */
-    bool is_agreed;   /* all of them know how it ended */
-    bool is_silent;   /* another one speaks */
-    bool is_lost;     /* rank 0 was not found */
-    FILE *nowhere;    /* `out` of a silent one */
-    FILE *told;       /* `in` of all, where rank 0 told the others what it read */
-    pnb__buf input;   /* what `told` reads */
+    pnb_peers *ranks;        /* processes that run the command together; NULL: this one */
+    bool is_agreed;          /* all of them know how it ended */
+    bool is_silent;          /* another one speaks */
+    bool is_lost;            /* rank 0 was not found */
+    const pnb__opt_set *own; /* the command's options, and which of them were typed */
+    FILE *nowhere;           /* `out` of a silent one */
+    FILE *told;              /* `in` of all, where rank 0 told the others what it read */
+    pnb__buf input;          /* what `told` reads */
     pnb_error err;
     /* Weights and precision of the embeddings that came first; and whether others were named */
     char first_weights[65], first_precision[16];
@@ -113,6 +114,10 @@ typedef struct pnb__program {
 
 /* Records a wrong use of the command line (exit 2). Returns ARG. */
 pnb_status pnb__usage(pnb__app *app, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* Whether an option of the command stood on its command line, as a word of its own: no recipe,
+ * config file or environment counts. */
+bool pnb__is_typed(const pnb__app *app, const char *option);
 
 /* One line to the log, unless --quiet. Warnings appear in any case. */
 void pnb__say(const pnb__app *app, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

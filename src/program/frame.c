@@ -165,11 +165,16 @@ static int run_command(const pnb__program *program, const pnb__command *command,
 {
     assert(command != NULL);
     void *args = pnb__alloc_zero(1, PNB_MAX(command->args_bytes, (size_t)1));
-    if (args == NULL)
+    bool *typed = pnb__alloc_zero(command->n_options + 1, sizeof *typed);
+    if (args == NULL || typed == NULL) {
+        pnb__free(args);
+        pnb__free(typed);
         return finish(app, full_name, pnb__fail_nomem(&app->err, command->args_bytes));
+    }
     const pnb__opt_set sets[N_SETS] = {
-        {command->options, command->n_options, args, command->defaults != NULL},
-        {pnb__common_options, pnb__n_common_options, &app->common, false}};
+        {command->options, command->n_options, args, command->defaults != NULL, typed},
+        {pnb__common_options, pnb__n_common_options, &app->common, false, NULL}};
+    app->own = &sets[0];
     pnb__settings before;
     memset(&before, 0, sizeof before);
     pnb_status read =
@@ -191,6 +196,8 @@ static int run_command(const pnb__program *program, const pnb__command *command,
     pnb_ctx_free(app->ctx);
     pnb__options_free(sets, N_SETS);
     pnb__settings_free(&before);
+    app->own = NULL;
+    pnb__free(typed);
     pnb__free(args);
     return exit_status;
 }

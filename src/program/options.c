@@ -332,6 +332,15 @@ static pnb_status take_values(cursor *c, const pnb__option *row, void *args,
     return PNB_OK;
 }
 
+/* A value alone does not tell whether somebody asked for it. */
+static void note_typed(const pnb__opt_set *sets, size_t n_sets, const pnb__option *row)
+{
+    for (size_t s = 0; s < n_sets; s++)
+        for (size_t i = 0; i < sets[s].n; i++)
+            if (&sets[s].rows[i] == row && sets[s].typed != NULL)
+                sets[s].typed[i] = true;
+}
+
 static pnb_status take_option(cursor *c, const pnb__opt_set *sets, size_t n_sets, pnb_error *err)
 {
     const char *word = c->words[c->next++];
@@ -341,11 +350,13 @@ static pnb_status take_option(cursor *c, const pnb__opt_set *sets, size_t n_sets
         const pnb__option *row = find_long(sets, n_sets, word + 2, length, &args);
         if (row == NULL)
             return fail_unknown(sets, n_sets, word, err);
+        note_typed(sets, n_sets, row);
         return take_values(c, row, args, word[2 + length] == '=' ? word + 3 + length : NULL, err);
     }
     const pnb__option *row = find_letter(sets, n_sets, word[1], &args);
     if (row == NULL)
         return pnb__fail(err, PNB_ARG, "unknown option %.2s", word);
+    note_typed(sets, n_sets, row);
     const char *rest = word[2] == '\0' ? NULL : word + 2 + (word[2] == '=');
     return take_values(c, row, args, rest, err);
 }

@@ -122,6 +122,7 @@ typedef struct pnb__opt_set {
     size_t n;
     void *args;
     bool has_defaults; /* fields hold what they are without their option */
+    bool *typed;       /* [n] set where a word of the command line is the row's; NULL: not asked */
 } pnb__opt_set;
 
 /* The field of a row. */

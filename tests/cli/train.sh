@@ -71,8 +71,8 @@ check "nothing was started" test ! -e logs/z
 # words, boxes and classes of PCME
 want 2 train --train-data shapes/train --name z --aug-cfg re_mode=blue
 says "re_mode=pixel|const"
-want 1 train --train-data shapes/train "${common[@]}" --name z --word-drop-removes
-says "give --word-drop"
+want 2 train --train-data shapes/train "${common[@]}" --name z --word-drop-removes
+says "it goes with --word-drop"
 want 1 train --train-data shapes/train "${common[@]}" --name z --word-vectors tok.json
 says "no embedding of words"
 mkdir -p birds/1.wren birds/2.owl pictures

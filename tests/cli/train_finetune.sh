@@ -41,9 +41,9 @@ check "the first group has the embeddings" python3 -c 'from moved import moved
 assert "visual.conv1.weight" in moved("l/start/checkpoints/latest", "l/all/checkpoints/latest")'
 want 1 "${train[@]}" "${from[@]}" --name n --max-steps 1 --lock-image --lock-image-unlocked-groups 6
 says "the tower has 5 groups: embeddings, 3 blocks, heads"
-want 1 "${train[@]}" "${from[@]}" --name n --max-steps 1 --lock-image-unlocked-groups 1
+want 2 "${train[@]}" "${from[@]}" --name n --max-steps 1 --lock-image-unlocked-groups 1
 says "goes with --lock-image"
-want 1 "${train[@]}" "${from[@]}" --name n --max-steps 1 --lock-image --lock-text-unlocked-layers 1
+want 2 "${train[@]}" "${from[@]}" --name n --max-steps 1 --lock-image --lock-text-unlocked-layers 1
 says "with --lock-text"
 want 2 "${train[@]}" "${from[@]}" --name n --max-steps 1 --lock-text-freeze-layer-norm
 says "goes with --lock-image"

@@ -98,10 +98,10 @@ want 2 "${train[@]}" --name z --coco-test dir
 says "--retrieval-frequency N"
 want 2 "${train[@]}" --name z --imagenet-val classes --best-by zeroshot_top3
 says "zeroshot_class_mean"
-want 1 "${train[@]}" --name z --imagenet-val classes --best-by val_loss
-says "give --val-data"
-want 1 "${train[@]}" --name z --val-data s/val --best-by retrieval_i2t_r1
-says "measures no such figure"
+want 2 "${train[@]}" --name z --imagenet-val classes --best-by val_loss
+says "--best-by changes nothing here: it goes with what measures its figure: --val-data"
+want 2 "${train[@]}" --name z --val-data s/val --best-by retrieval_i2t_r1
+says "with --retrieval-frequency"
 want 1 "${train[@]}" --name z --imagenet-val i.safetensors
 says "a data set of pictures with classes is wanted"
 want 1 "${train[@]}" --name z --imagenet-val s/val

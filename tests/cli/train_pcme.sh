@@ -146,8 +146,8 @@ want 1 "${train[@]}" --objective vse --name vm --max-steps 3 --mix-share 0.25
 says "loss triplet knows no match by halves"
 want 1 "${train[@]}" --objective vse --name vm --max-steps 3 --label-smoothing 0.1
 says "loss triplet knows no match by halves"
-want 1 "${train[@]}" --objective pcme --name vm --max-steps 3 --mix-cutmix 1
-says "none is: give --mix-share"
+want 2 "${train[@]}" --objective pcme --name vm --max-steps 3 --mix-cutmix 1
+says "goes with --mix-share"
 want 2 "${train[@]}" --objective pcme --name vm --label-smoothing 0.5
 says "--label-smoothing 0.5"
 want 2 "${train[@]}" --objective pcme --name vm --mix-share 2

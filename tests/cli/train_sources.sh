@@ -49,8 +49,8 @@ want 0 "${mix[@]}" --train-data-upsampling-factors 1::2::0 --name other --epochs
 check "factors count" bash -c '! cmp -s l/mixed/checkpoints/epoch_2/model.safetensors l/other/checkpoints/epoch_2/model.safetensors'
 want 0 "${mix[@]}" --train-data-upsampling-factors 2::1::0 --train-num-samples 32 --name short --epochs 1 -q
 check "--train-num-samples is the epoch" grep -qE "Mix: an epoch is 32 draws, 2 steps" l/short/out.log
-want 1 "${train[@]}" --train-data s/train::t.csv --train-data-upsampling-factors 2::1 --name no --max-steps 1
-says "give --dataset-resampled"
+want 2 "${train[@]}" --train-data s/train::t.csv --train-data-upsampling-factors 2::1 --name no --max-steps 1
+says "goes with --dataset-resampled"
 want 1 "${mix[@]}" --train-data-upsampling-factors 2::1 --name no --max-steps 1
 says "2 factors for 3 parts of the data"
 want 1 "${mix[@]}" --train-data-upsampling-factors 0::0::0 --name no --max-steps 1
@@ -100,10 +100,10 @@ csv.writer(open("bare.csv", "w", newline="")).writerows(r[:2] for r in csv.reade
 want 0 "${train[@]}" --train-data t.csv --val-data bare.csv --max-steps 1 --name bare --retrieval-frequency 0 "${hard[@]}" 1 -q
 want 1 "${train[@]}" --train-data all.jsonl --name no --max-steps 1 "${hard[@]}" 1 --ppcl-lambda 0
 says "none of these has a weight"
-want 1 "${train[@]}" --train-data all.jsonl --name no --max-steps 1 --hard-negatives 1
-says "--hard-negatives-key"
-want 1 "${train[@]}" --train-data all.jsonl --name no --max-steps 1 --hard-negatives-key wrong
-says "--hard-negatives goes with"
+want 2 "${train[@]}" --train-data all.jsonl --name no --max-steps 1 --hard-negatives 1
+says "goes with --hard-negatives-key"
+want 2 "${train[@]}" --train-data all.jsonl --name no --max-steps 1 --hard-negatives-key wrong
+says "it goes with --hard-negatives;"
 want 1 "${train[@]}" --train-data t.csv --name no --max-steps 1 --hard-negatives-key none --hard-negatives 1
 says "none"
 want 1 "${train[@]}" --train-data all.jsonl --name no --max-steps 1 "${hard[@]}" 1 --pcmepp-lambda 1

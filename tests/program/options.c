@@ -64,7 +64,7 @@ static pnb_status parse(const char *first, ...)
 {
     char *words[32];
     int n = 0;
-    const pnb__opt_set set = {rows, PNB_COUNT(rows), &parsed, false};
+    const pnb__opt_set set = {rows, PNB_COUNT(rows), &parsed, false, NULL};
     va_list list;
     va_start(list, first);
     for (const char *w = first; w != NULL; w = va_arg(list, const char *))
@@ -84,7 +84,7 @@ static void refused(const char *text)
 
 static int release(void **state)
 {
-    const pnb__opt_set set = {rows, PNB_COUNT(rows), &parsed, false};
+    const pnb__opt_set set = {rows, PNB_COUNT(rows), &parsed, false, NULL};
     (void)state;
     pnb__options_free(&set, 1);
     return 0;
@@ -198,7 +198,7 @@ static const pnb__option job_rows[] = {
 static struct job parse_job(bool has_defaults, const char *first, ...)
 {
     struct job job = {.level = -1, .n = 9, .colour = GREEN, .share = 0.5, .word = NULL};
-    const pnb__opt_set set = {job_rows, PNB_COUNT(job_rows), &job, has_defaults};
+    const pnb__opt_set set = {job_rows, PNB_COUNT(job_rows), &job, has_defaults, NULL};
     char *words[16];
     int n = 0;
     va_list list;

@@ -30,6 +30,9 @@ pnb_train_opts pnb__train_recipe_of(const pnb__train_args *a);
 
 /* a->job from all that is not in it yet. Errors  USAGE (as app->usage), naming the option */
 pnb_status pnb__train_fill(pnb__app *app, pnb__train_args *a);
+/* Of a->job as it is to be trained, its model found: refuses what is of no use without another
+ * option. Errors  USAGE, naming both */
+pnb_status pnb__train_check_companions(pnb__app *app, const pnb__train_args *a);
 /* Gives back what fill made; a->job may not be used any more. */
 void pnb__train_args_reset(pnb__train_args *a);
 

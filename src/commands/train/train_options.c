@@ -477,6 +477,7 @@ static pnb_status run(pnb__app *app, void *args, pnb__result *r)
     PNB_TRY(
         pnb__model_path(app, a->pretrained != NULL ? a->pretrained : o->model, &model, &app->err));
     o->model = model;
+    PNB_TRY(pnb__train_check_companions(app, a));
     PNB_TRY(pnb__train_evaluators_open(&evaluators, app, a));
     status = pnb__train_run(app, o, r);
 done:
@@ -532,6 +533,10 @@ const pnb__command pnb__cmd_train = {
         "and `eval retrieval`: what these find for the checkpoint of the step. --best-by makes any "
         "of the figures the one that checkpoints/best goes by. Ctrl-C waits for a measurement that "
         "has begun.\n\n"
+        "An option that is of use with another one alone, as --lr-gamma with --lr-scheduler "
+        "multistep, "
+        "is refused without it on the command line; recipes, a config file and the environment may "
+        "hold it.\n\n"
         "--lora-rank trains factors of chosen matrices in place of the weights (LoRA); --model "
         "names the base, in a resumed run too. Checkpoints are folders with adapter_config.json "
         "and "
