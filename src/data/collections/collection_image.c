@@ -149,24 +149,35 @@ done:
     return status;
 }
 
-/* The first of its files that can be drawn; the error is that of the last. */
+static pnb_status draw_file(pnb__collected *item, bool is_svg, int size, pnb_error *err)
+{
+    pnb_image image = {0};
+    pnb_status status =
+        is_svg ? draw_svg(&image, item->svg, size, err) : load_png(&image, item->png, err);
+    if (status == PNB_OK)
+        status = pnb__collected_take(item, &image, size, err);
+    pnb_image_free(&image);
+    return status;
+}
+
+/* The first of its files that can be drawn. The error is that of the last, behind why the SVG was
+ * none: where the PNG is missing, that is what somebody has to mend. */
 static pnb_status draw_item(pnb__collected *item, int size, pnb_error *err)
 {
+    pnb_error of_svg = PNB_ERROR_INIT, of_png = PNB_ERROR_INIT;
     pnb_status status = pnb__fail(err, PNB_NOT_FOUND, "no picture");
-    for (int k = 0; k < 2 && status != PNB_OK && status != PNB_NOMEM; k++) {
-        const char *path = k == 0 ? item->svg : item->png;
-        pnb_error why = PNB_ERROR_INIT;
-        pnb_image image = {0};
-        if (path == NULL)
-            continue;
-        status = k == 0 ? draw_svg(&image, path, size, &why) : load_png(&image, path, &why);
-        if (status == PNB_OK)
-            status = pnb__collected_take(item, &image, size, &why);
-        pnb_image_free(&image);
-        *err = why;
+    if (item->svg != NULL) {
+        status = draw_file(item, true, size, &of_svg);
+        *err = of_svg;
     }
-    if (status != PNB_OK && item->refused != NULL)
-        pnb__error_prefix(err, "SVG: %s; in its place", item->refused);
+    if (status == PNB_OK || status == PNB_NOMEM || item->png == NULL)
+        return status;
+    status = draw_file(item, false, size, &of_png);
+    *err = of_png;
+    const char *why = item->refused != NULL ? item->refused : of_svg.text;
+    if (status != PNB_OK && status != (pnb_status)BLANK && why[0] != '\0')
+        pnb__error_prefix(err, "%s%s; in its place",
+                          pnb__starts_with(why, "SVG: ") ? "" : "SVG: ", why);
     return status;
 }
 

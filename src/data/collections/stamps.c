@@ -71,7 +71,7 @@ static const char *file_beside(reading *r, const char *name, const char *ending)
 }
 
 /* The drawing, where it can be drawn. */
-static pnb_status take_svg(pnb__collected *item, pnb_error *err)
+static pnb_status take_svg(reading *r, pnb__collected *item, pnb_error *err)
 {
     pnb__svg_facts facts = {0};
     pnb_error why = PNB_ERROR_INIT;
@@ -84,7 +84,9 @@ static pnb_status take_svg(pnb__collected *item, pnb_error *err)
         (void)pnb__fail(err, status, "%s", why.text);
     else if (item->png != NULL && (status != PNB_OK || facts.refused != NULL)) {
         item->svg = NULL;
-        status = PNB_OK;
+        const char *reason = status != PNB_OK ? why.text : facts.refused; /* should the PNG fail */
+        item->refused = pnb__keep_text(r->c, reason, strlen(reason));
+        status = item->refused != NULL ? PNB_OK : pnb__fail_nomem(err, 0);
     } else if (status == PNB_OK && facts.refused != NULL)
         status = pnb__fail(err, PNB_FORMAT, "SVG: %s", facts.refused);
     else if (status != PNB_OK)
@@ -133,7 +135,7 @@ static pnb_status read_stamp(reading *r, size_t place, const pnb__stamp_text *te
     if (!*wanted)
         return PNB_OK;
     if (item->svg != NULL)
-        PNB_TRY(take_svg(item, err));
+        PNB_TRY(take_svg(r, item, err));
     bool is_drawn =
         item->svg != NULL || strstr(name, "cartoon/") != NULL || pnb__starts_with(name, "symbols/");
     item->style = is_drawn ? "drawing" : "photo";

@@ -54,6 +54,49 @@ static void white_is_no_picture(void **state)
     pnb_image_free(&image);
 }
 
+/* Of two files that cannot be drawn both are told of. */
+static void note(void *user, const char *file, const char *why)
+{
+    pnb__buf_printf(user, "%s: %s\n", file, why);
+}
+
+static void reasons_are_kept(void **state)
+{
+    char *dir = scratch_create(), *svg = pnb__path_join(dir, "a.svg");
+    char *png = pnb__path_join(dir, "a.png"), *good = pnb__path_join(dir, "good.png");
+    pnb__buf said = {0};
+    pnb_collection_opts opts = {.size = 32, .skipped = note, .user = &said};
+    pnb_collection_stats stats = {0};
+    pnb__collected items[] = {
+        {.svg = svg, .png = png, .file = "a.svg"},
+        {.png = png, .file = "b.svg", .refused = "it has text"},
+        {.svg = svg, .file = "c.svg"},
+        {.svg = svg, .png = good, .file = "d.svg"},
+    };
+    pnb__collection c = {.opts = &opts, .items = items, .n = PNB_COUNT(items), .stats = &stats};
+    pnb_ctx *ctx = NULL;
+    (void)state;
+    put_text(dir, "a.svg", "<svg this is no xml");
+    put_png(dir, "good.png", 50);
+    ASSERT_OK(pnb_ctx_create(&ctx, NULL, &err));
+    ASSERT_OK(pnb__collection_draw(ctx, &c, &err));
+    assert_int_equal(stats.n_skipped, 3);
+    assert_int_equal(c.n, 1);
+    const char *a = strstr(said.data, "a.svg: SVG: "), *b = strstr(said.data, "b.svg: ");
+    const char *in_place = strstr(said.data, "; in its place");
+    assert_true(a != NULL && b != NULL && in_place != NULL && in_place < b);
+    assert_non_null(strstr(in_place, "a.png"));
+    assert_non_null(strstr(b, "SVG: it has text; in its place"));
+    assert_non_null(strstr(b, "c.svg: SVG: "));
+    pnb__collected_reset(&items[0]);
+    pnb__buf_reset(&said);
+    pnb_ctx_free(ctx);
+    pnb__free(svg);
+    pnb__free(png);
+    pnb__free(good);
+    scratch_remove(dir);
+}
+
 static double correlation(const pnb__collected *a, const pnb__collected *b)
 {
     double sum = 0;
@@ -88,8 +131,8 @@ static void thumbnails_say_what_is_near(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(margins_are_cut_off),
-                                       cmocka_unit_test(white_is_no_picture),
-                                       cmocka_unit_test(thumbnails_say_what_is_near)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(margins_are_cut_off), cmocka_unit_test(white_is_no_picture),
+        cmocka_unit_test(reasons_are_kept), cmocka_unit_test(thumbnails_say_what_is_near)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
