@@ -84,7 +84,8 @@ typedef struct pnb_dataset pnb_dataset;
  * Shards may be packed (*.tar.gz, *.tgz, *.tar.zst, *.tzst): each is unpacked once, into a file
  * without a name beside it. A tar that ends early keeps the samples before the damage, one of
  * several of which nothing can be read is left out; both are reported by pnb_dataset_n_warnings, and
- * so is a whole one of several without a sample. A source between "::" that gives none is refused.
+ * so is a whole one of several without a sample, and what sizes.json or __len__ beside shards say
+ * otherwise. A source between "::" that gives none is refused.
  * For SYNTHETIC the spec is not read and may be NULL. opts NULL: the defaults. On failure *out is
  * NULL. Memory  O(samples) for names and positions; pictures and records stay on disk Errors
  * NOT_FOUND (a source, or no sample at all), FORMAT (a table without its columns, a tar whose first

@@ -365,6 +365,7 @@ pnb_status pnb_dataset_open(pnb_dataset **out, const char *spec, const pnb_datas
     PNB_TRY(pnb__spec_expand(&paths, spec, err));
     ds->n_shards_wanted = paths.n;
     PNB_TRY(scan_parts(ds, spec, err)); /* expanded above for the count, which all parts share */
+    PNB_TRY(pnb__sizes_finish(ds, err));
     PNB_TRY(pnb__classes_finish(ds, err));
     if (ds->texts.failed) {
         status = pnb__fail_nomem(err, ds->texts.size);
@@ -396,6 +397,7 @@ void pnb_dataset_free(pnb_dataset *ds)
         pnb__free(ds->sources[i].path);
     }
     pnb__classes_free(ds);
+    pnb__sizes_free(ds);
     for (size_t i = 0; i < ds->n_warnings; i++)
         pnb__free(ds->warnings[i]);
     pnb__free((void *)ds->opts.csv_img_key);

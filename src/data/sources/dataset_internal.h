@@ -53,6 +53,9 @@ typedef struct pnb__entry {
     size_t class_name;          /* as the source names it; numbered when all are known */
 } pnb__entry;
 
+/* A folder of shards and what it says of their sizes; dataset_sizes.c. */
+typedef struct pnb__shard_folder pnb__shard_folder;
+
 struct pnb_dataset {
     pnb_dataset_opts opts; /* strings are owned copies */
     pnb__source *sources;
@@ -70,6 +73,8 @@ struct pnb_dataset {
     size_t n_parts;
     char **classes; /* names by number; NULL when there are none */
     size_t n_classes;
+    pnb__shard_folder *folders; /* of shards, while the set is opened */
+    size_t n_folders;
 };
 
 /* ---- dataset.c ---- */
@@ -144,6 +149,14 @@ pnb_status pnb__scan_csv(pnb_dataset *ds, const char *path, pnb_error *err);
 pnb_status pnb__scan_jsonl(pnb_dataset *ds, const char *path, pnb_error *err);
 pnb_status pnb__scan_dir(pnb_dataset *ds, const pnb__spec_settings *s, pnb_error *err);
 pnb_status pnb__scan_karpathy(pnb_dataset *ds, const pnb__spec_settings *s, pnb_error *err);
+
+/* ---- dataset_sizes.c ---- What sizes.json and __len__ beside shards say. */
+/* A whole shard that was read: of the samples in it so many are used. */
+pnb_status pnb__sizes_note(pnb_dataset *ds, const char *path, size_t n_used, size_t n_found,
+                           pnb_error *err);
+/* Behind the last shard: one warning for what a folder says otherwise. */
+pnb_status pnb__sizes_finish(pnb_dataset *ds, pnb_error *err);
+void pnb__sizes_free(pnb_dataset *ds);
 
 /* ---- dataset_parquet.c ---- */
 pnb_status pnb__scan_parquet(pnb_dataset *ds, const char *path, pnb_error *err);

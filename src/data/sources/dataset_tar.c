@@ -162,6 +162,8 @@ pnb_status pnb__scan_tar(pnb_dataset *ds, const char *path, pnb_error *err)
     bool more = true;
     size_t n_members = 0;
     pnb_status status = PNB_OK;
+    size_t n_before = ds->n_entries;
+    bool is_whole = true;
     PNB_TRY(pnb__tar_open(&tar, path, err));
     if (tar.map.size == 0) /* a download that never began: an archive has blocks at its end */
         PNB_TRY(pnb__fail(err, PNB_FORMAT, "%s: is empty, 0 bytes; a tar archive is wanted", path));
@@ -176,6 +178,7 @@ pnb_status pnb__scan_tar(pnb_dataset *ds, const char *path, pnb_error *err)
     }
     if (status == PNB_FORMAT && n_members > 0) { /* keep what came before the damage */
         ds->n_shards_broken++;
+        is_whole = false;
         status = pnb__dataset_warn(ds, err, "%s; the samples before it are used", damage.text);
     }
     if (status != PNB_OK) {
@@ -184,6 +187,9 @@ pnb_status pnb__scan_tar(pnb_dataset *ds, const char *path, pnb_error *err)
     }
     PNB_TRY(end_group(ds, &g, err));
     PNB_TRY(report_left_out(ds, &g, path, err));
+    size_t n_used = ds->n_entries - n_before;
+    if (is_whole)
+        status = pnb__sizes_note(ds, path, n_used, n_used + g.n_no_image + g.n_no_text, err);
 done:
     pnb__free(g.key);
     pnb__tar_close(&tar);
