@@ -83,14 +83,13 @@ typedef struct pnb_dataset pnb_dataset;
  * without these that holds *.parquet tables as those.
  * Shards may be packed (*.tar.gz, *.tgz, *.tar.zst, *.tzst): each is unpacked once, into a file
  * without a name beside it. A tar that ends early keeps the samples before the damage, one of
- * several of which nothing can be read is left out; both are reported by pnb_dataset_n_warnings, and
- * so is a whole one of several without a sample, and what sizes.json or __len__ beside shards say
- * otherwise. A source between "::" that gives none is refused.
- * For SYNTHETIC the spec is not read and may be NULL. opts NULL: the defaults. On failure *out is
- * NULL. Memory  O(samples) for names and positions; pictures and records stay on disk Errors
- * NOT_FOUND (a source, or no sample at all), FORMAT (a table without its columns, a tar whose first
- * header is none), UNSUPPORTED ("pipe:"), ARG (a file whose kind cannot be told, braces), IO,
- * LIMIT, NOMEM */
+ * several of which nothing can be read is left out; both are reported by pnb_dataset_n_warnings,
+ * and so is a whole one of several without a sample, and what sizes.json or __len__ beside shards
+ * say otherwise. A source between "::" that gives none is refused. For SYNTHETIC the spec is not
+ * read and may be NULL. opts NULL: the defaults. On failure *out is NULL. Memory  O(samples) for
+ * names and positions; pictures and records stay on disk Errors NOT_FOUND (a source, or no sample
+ * at all), FORMAT (a table without its columns, a tar whose first header is none), UNSUPPORTED
+ * ("pipe:"), ARG (a file whose kind cannot be told, braces), IO, LIMIT, NOMEM */
 pnb_status pnb_dataset_open(pnb_dataset **out, const char *spec, const pnb_dataset_opts *opts,
                             pnb_error *err);
 void pnb_dataset_free(pnb_dataset *ds); /* NULL is fine */

@@ -57,6 +57,7 @@ static void write_mark(char out[MARK_BYTES], const pnb__mark *mark)
     snprintf(out, MARK_BYTES, "%016llx", (unsigned long long)mark->value);
 }
 
+/* With the form, so that a later way of counting is not taken for other data. */
 static json_t *marks_json(const pnb__trainer *t)
 {
     const pnb__objective *o = &t->objective;
@@ -374,7 +375,9 @@ static void read_best(pnb__trainer *t, const json_t *root)
     snprintf(t->state.best_name, sizeof t->state.best_name, "%s", name);
 }
 
-/* Checkpoints of before there were marks, and marks of one side alone, are passed over. */
+/* Checkpoints of before there were marks, and marks of one side alone, are passed over: a teacher
+ * that came or went is an option's affair. All that differ are named, since which they are tells
+ * whether a caption was mended or another set was given. */
 static pnb_status compare_marks(const pnb__trainer *t, const json_t *root, pnb_error *err)
 {
     const pnb__objective *o = &t->objective;

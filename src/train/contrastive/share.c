@@ -44,12 +44,15 @@ pnb_status pnb__contrastive_settle_share(pnb_train_opts *o, pnb_error *err)
     return PNB_OK;
 }
 
+/* There are fewer kinds of marks than room for them, whatever the options. */
 static void add_mark(pnb__objective *o, const char *name, uint64_t value)
 {
     o->marks[o->n_marks++] = (pnb__mark){name, value};
 }
 
-/* Of one process too: its checkpoints say what they were trained on. */
+/* Of one process too: its checkpoints say what they were trained on. In the order in which people
+ * would look for a difference: which samples, what they say, which pictures; then what is read
+ * beside them. The validation data may change: they shape no weight. */
 pnb_status pnb__contrastive_mark_data(const pnb__contrastive *c, pnb__objective *o, pnb_error *err)
 {
     pnb__data_mark mark;
