@@ -63,4 +63,6 @@ sed -i 's/"lr_gamma":\( *\)"[^"]*"/"lr_gamma":\1"0.25"/' l/b/checkpoints/latest/
 want 0 "${train[@]}" --name b --lr-scheduler const-cooldown --epochs-cooldown 1 --lr-cooldown-end 1e-5 --val-data shapes/val \
     --val-level 1 --save-best-unc --best-by i2t_r1 --triplet-lambda 1 --triplet-margin 0.3 --lr-gamma 0.25 \
     --resume latest -q
+want 2 "${train[@]}" --name b --save-best-unc --resume latest
+says "--save-best-unc changes nothing here: it goes with --val-data"
 finish

@@ -145,6 +145,16 @@ PY
 }
 rm -r there/data
 cp -r here/data there/data
+: >err
+for r in 0 1; do # where the same data lie is no difference
+    folder=here && [ $r = 0 ] || folder=there
+    (cd $folder && RANK=$r WORLD_SIZE=2 LOCAL_WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 \
+        MASTER_PORT=$((port + 4)) "$PENUMBRA" "${common[@]/#shapes\/train/data}" \
+        --tokenizer ../tok.json "${few[@]}" --name same -q >>../out 2>>../err </dev/null) &
+done
+wait
+check "the same data in two places" test ! -s err
+check "and trained on" test -e here/logs/same/checkpoints/latest
 spoilt there/data
 : >err
 for r in 0 1; do

@@ -3,8 +3,8 @@
  *
  * One row an option: when it is of use, and what it goes with. What counts is the word on the
  * command line: a recipe, a config file or the environment may hold values for trainings of several
- * kinds. A run that goes on is not asked, since its checkpoint knows the options it began with, and
- * what it has of no use it must go on having. */
+ * kinds. A run that goes on is asked for what cannot be trained at all alone: its checkpoint knows
+ * the options it began with, and what it has of no use it must go on having. */
 #include <string.h>
 
 #include "base/base.h"
@@ -139,48 +139,54 @@ typedef struct companion {
     const char *option;
     bool (*is_of_use)(const pnb__train_args *a);
     const char *with;
-    bool is_off_at_0; /* and 0 asks for nothing */
+    unsigned flags;
 } companion;
+
+enum {
+    OFF_AT_0 = 1, /* where 0 asks for nothing */
+    ALWAYS = 2    /* no run has ever had it alone, so one that goes on has not either */
+};
 
 static const char fresh[] = "a model that starts anew, and --model names one that has weights";
 
+static const char trained[] =
+    "a tokenizer that is trained here, and --tokenizer or the model's folder brings one";
+
 static const companion companions[] = {
-    {"lr-gamma", is_multistep, "--lr-scheduler multistep", false},
-    {"epochs-cooldown", cools_down, "--lr-scheduler const-cooldown", true},
-    {"lr-cooldown-end", cools_down, "--lr-scheduler const-cooldown", false},
-    {"lr-cooldown-power", cools_down, "--lr-scheduler const-cooldown", false},
-    {"trunk-lr-ratio", has_phases, "--head-epochs, behind which its phase begins", false},
-    {"samples", draws_samples, "a loss over samples: --pcme-lambda or --uniformity-lambda", false},
-    {"triplet-margin", has_triplets, "--triplet-lambda", false},
-    {"triplet-negatives", has_triplets, "--triplet-lambda", false},
-    {"triplet-form", has_triplets, "--triplet-lambda", false},
-    {"triplet-warmup", has_hardest, "--triplet-lambda and --triplet-negatives hardest", true},
-    {"pcme-kl-form", has_pcme_kl, "--pcme-kl-beta", false},
-    {"uniformity-form", has_uniformity, "--uniformity-lambda", false},
-    {"mmd-form", has_mmd, "--mmd-lambda", false},
-    {"replace-token", replaces_tokens, "--text-mask replace and --inclusion-alpha-occ", false},
-    {"word-drop-removes", drops_words, "--word-drop", false},
-    {"mix-cutmix", mixes, "--mix-share", false},
-    {"mix-alpha", mixes, "--mix-share", false},
-    {"val-every-n-steps", validates, "--val-data", true},
-    {"val-level", validates, "--val-data", false},
-    {"save-best-unc", validates, "--val-data", false},
+    {"lr-gamma", is_multistep, "--lr-scheduler multistep", 0},
+    {"epochs-cooldown", cools_down, "--lr-scheduler const-cooldown", OFF_AT_0},
+    {"lr-cooldown-end", cools_down, "--lr-scheduler const-cooldown", 0},
+    {"lr-cooldown-power", cools_down, "--lr-scheduler const-cooldown", 0},
+    {"trunk-lr-ratio", has_phases, "--head-epochs, behind which its phase begins", 0},
+    {"samples", draws_samples, "a loss over samples: --pcme-lambda or --uniformity-lambda", 0},
+    {"triplet-margin", has_triplets, "--triplet-lambda", 0},
+    {"triplet-negatives", has_triplets, "--triplet-lambda", 0},
+    {"triplet-form", has_triplets, "--triplet-lambda", 0},
+    {"triplet-warmup", has_hardest, "--triplet-lambda and --triplet-negatives hardest", OFF_AT_0},
+    {"pcme-kl-form", has_pcme_kl, "--pcme-kl-beta", 0},
+    {"uniformity-form", has_uniformity, "--uniformity-lambda", 0},
+    {"mmd-form", has_mmd, "--mmd-lambda", 0},
+    {"replace-token", replaces_tokens, "--text-mask replace and --inclusion-alpha-occ", 0},
+    {"word-drop-removes", drops_words, "--word-drop", ALWAYS},
+    {"mix-cutmix", mixes, "--mix-share", 0},
+    {"mix-alpha", mixes, "--mix-share", 0},
+    {"val-every-n-steps", validates, "--val-data", OFF_AT_0},
+    {"val-level", validates, "--val-data", 0},
+    {"save-best-unc", validates, "--val-data", ALWAYS},
     {"best-by", measures_best,
      "what measures its figure: --val-data, of retrieval_... with --retrieval-frequency, or "
      "--imagenet-val for zeroshot_...",
-     false},
-    {"lock-image-unlocked-groups", locks_image, "--lock-image", true},
-    {"lock-text-unlocked-layers", locks_text, "--lock-text", true},
-    {"train-data-upsampling-factors", resamples, "--dataset-resampled", false},
-    {"hard-negatives", has_negatives_key, "--hard-negatives-key", true},
-    {"hard-negatives-key", takes_negatives, "--hard-negatives", false},
-    {"tokenizer-vocab-size", trains_tokenizer,
-     "a tokenizer that is trained here, and --tokenizer or the model's folder brings one", false},
-    {"tokenizer-kind", trains_tokenizer,
-     "a tokenizer that is trained here, and --tokenizer or the model's folder brings one", false},
-    {"init-logit-scale", is_fresh, fresh, false},
-    {"init-logit-bias", is_fresh, fresh, false},
-    {"init-unc-bias", is_fresh, fresh, false},
+     ALWAYS},
+    {"lock-image-unlocked-groups", locks_image, "--lock-image", OFF_AT_0 | ALWAYS},
+    {"lock-text-unlocked-layers", locks_text, "--lock-text", OFF_AT_0 | ALWAYS},
+    {"train-data-upsampling-factors", resamples, "--dataset-resampled", ALWAYS},
+    {"hard-negatives", has_negatives_key, "--hard-negatives-key", OFF_AT_0 | ALWAYS},
+    {"hard-negatives-key", takes_negatives, "--hard-negatives", ALWAYS},
+    {"tokenizer-vocab-size", trains_tokenizer, trained, 0},
+    {"tokenizer-kind", trains_tokenizer, trained, 0},
+    {"init-logit-scale", is_fresh, fresh, 0},
+    {"init-logit-bias", is_fresh, fresh, 0},
+    {"init-unc-bias", is_fresh, fresh, 0},
 };
 
 /* A flag that says false, and a number that says 0 where that is off. */
@@ -193,17 +199,17 @@ static bool is_off(const pnb__app *app, const companion *c, const pnb__train_arg
         const void *field = pnb__option_field(row, a);
         if (row->kind == PNB__OPT_FLAG)
             return !*(const bool *)field;
-        return c->is_off_at_0 && *(const int64_t *)field == 0;
+        return (c->flags & OFF_AT_0) != 0 && *(const int64_t *)field == 0;
     }
     return false;
 }
 
 pnb_status pnb__train_check_companions(pnb__app *app, const pnb__train_args *a)
 {
-    if (a->job.resume != NULL)
-        return PNB_OK;
     for (size_t i = 0; i < PNB_COUNT(companions); i++) {
         const companion *c = &companions[i];
+        if (a->job.resume != NULL && (c->flags & ALWAYS) == 0)
+            continue;
         if (pnb__is_typed(app, c->option) && !is_off(app, c, a) && !c->is_of_use(a))
             return pnb__usage(app,
                               "--%s changes nothing here: it goes with %s; give that too, or "

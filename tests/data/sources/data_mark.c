@@ -163,6 +163,34 @@ static void test_rows_of_a_table(void **state)
     expect_differs(&mark, "u/t.csv", 2); /* their order is the order of training */
 }
 
+/* A table of the fuzzer's corpus, with a byte of a picture changed or not. */
+static void put_table(const char *name, int change)
+{
+    char *bytes = NULL;
+    size_t n = 0, at = 0;
+    ASSERT_OK(pnb__read_file(PNB_SOURCE_DIR "/tests/fuzz/corpus/parquet/fetched", 1 << 20, &bytes,
+                             &n, &err));
+    while (at + 4 < n && memcmp(bytes + at, "\x89PNG", 4) != 0)
+        at++;
+    assert_true(at + 60 < n);
+    bytes[at + 30] = (char)(bytes[at + 30] + change);
+    put_file(scratch, name, bytes, n);
+    pnb__free(bytes);
+}
+
+static void test_parquet(void **state)
+{
+    (void)state;
+    put_table("p/a.parquet", 0);
+    put_table("q/b.parquet", 0);
+    const pnb__data_mark mark = mark_of("p/a.parquet");
+    assert_true(mark.sizes != 0);
+    expect_differs(&mark, "q/b.parquet", 0);
+    put_table("q/b.parquet", 1);
+    const pnb__data_mark changed = mark_of("q/b.parquet");
+    assert_true(changed.pictures != mark.pictures && changed.names == mark.names);
+}
+
 /* ---- binaries ---- */
 
 static void put_cifar(const char *name, unsigned char last)
@@ -196,6 +224,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_shards, setup, teardown),
         cmocka_unit_test_setup_teardown(test_lines_of_json, setup, teardown),
         cmocka_unit_test_setup_teardown(test_rows_of_a_table, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_parquet, setup, teardown),
         cmocka_unit_test_setup_teardown(test_binaries, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
