@@ -186,25 +186,12 @@ pnb_status pnb_index_search(const pnb_index *index, const pnb_ctx *ctx,
     return pnb__index_search(index, ctx, &(pnb__among){queries, k, NULL}, hits, err);
 }
 
-/* Few queries are answered before a copy of the gallery is on a device. */
-enum { LEAST_FOR_DEVICE = 16 };
-
-static pnb_ctx without_device(const pnb_ctx *ctx)
-{
-    pnb_ctx host = ctx != NULL ? *ctx : (pnb_ctx){0};
-    host.column = NULL;
-    return host;
-}
-
 pnb_status pnb_search(const pnb_ctx *ctx, const pnb_gaussians *queries,
                       const pnb_gaussians *gallery, const pnb_search_opts *opts, pnb_hits *hits,
                       pnb_error *err)
 {
     pnb_index *index = NULL;
     *hits = (pnb_hits){0};
-    const pnb_ctx host = without_device(ctx);
-    if (ctx != NULL && queries->n < LEAST_FOR_DEVICE)
-        ctx = &host;
     if (opts != NULL && opts->shortlist > 0 && opts->shortlist < gallery->n)
         return pnb__shortlist_search(ctx, queries, gallery, opts, hits, err);
     pnb_status status = pnb_index_create(&index, ctx, gallery, opts, err);

@@ -290,10 +290,10 @@ static inline const uint16_t *pnb__bf16_columns(const pnb__bf16_args *g, size_t 
     return g->b + panel * step + (g->terms != NULL ? g->terms[t].b : 0);
 }
 
-/* Lists of the columns that score highest, one to a row: `kept` numbers, from the highest score down,
- * of equal ones the lower number first, PNB__BEST_NONE with -infinity behind the last. Columns are
- * numbered from `first`. NaN and -infinity are never kept. halves: scores are bfloat16, by tables with
- * halves_head_dim. */
+/* Lists of the columns that score highest, one to a row: `kept` numbers, from the highest score
+ * down, of equal ones the lower number first, PNB__BEST_NONE with -infinity behind the last.
+ * Columns are numbered from `first`. NaN and -infinity are never kept. halves: scores are bfloat16,
+ * by tables with halves_head_dim. */
 #define PNB__BEST_MOST 1024 /* that are kept */
 #define PNB__BEST_NONE UINT32_MAX
 typedef struct pnb__best_args {

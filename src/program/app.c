@@ -24,7 +24,7 @@ const pnb__option pnb__common_options[] = {
     PNB__ROW_TEXT(
         "device", AT(device), "NAME",
         "What computes: cpu is the fastest code of this processor, ref the plain C oracle, "
-        "cuda or cuda:1 an NVIDIA GPU (for networks; sets are searched by the processor)",
+        "cuda or cuda:1 an NVIDIA GPU (networks, and searches by inner products)",
         .fallback = "cpu"),
     PNB__ROW_FLAG("batch-invariant", AT(batch_invariant),
                   "Embeddings with the same bits in batches of every size (always so with AVX2)"),

@@ -15,12 +15,14 @@ typedef struct best_case {
     bool halves; /* where the table has them; scores are such that they are halves */
 } best_case;
 
-/* Scores as halves, in memory that lies as theirs does; the caller frees *memory. */
+/* Scores as halves, at a border of 16 bytes where theirs are; the caller frees *memory, which is
+ * malloc's because a device reaches no other. */
 static inline const void *best_halves(const float *scores, size_t n, uint16_t **memory)
 {
-    size_t off = (uintptr_t)scores % 16 / sizeof(uint16_t);
-    *memory = aligned_alloc(16, (n + off + 16) / 8 * 16);
+    size_t off;
+    *memory = malloc((n + 16) * sizeof **memory);
     assert_non_null(*memory);
+    off = (16 - (uintptr_t)*memory % 16 + (uintptr_t)scores % 16) % 16 / sizeof(uint16_t);
     for (size_t i = 0; i < n; i++)
         (*memory)[off + i] = pnb__bf16_of(scores[i]);
     return *memory + off;

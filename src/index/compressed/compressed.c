@@ -291,7 +291,7 @@ typedef struct sure_job {
     const pnb__among *among;
     const pnb_hits *near, *hits;
     double rounding; /* share of a score that is lost, as scores were rounded; 0: none */
-    judged *of;       /* [query] */
+    judged *of;      /* [query] */
     double *some;    /* [thread][near->k] */
     float *rows;     /* [thread][2][D] */
 } sure_job;
