@@ -34,7 +34,7 @@ pnb_status pnb__compressed_scan_host(const pnb__compressed *c, const pnb_ctx *ct
 pnb_status pnb__compressed_scan_device(const pnb__compressed *c, const pnb__among *among,
                                        bool rounds, pnb_hits *near, pnb_error *err);
 /* Share of a score, and of a row's own term in it, that rounding takes at most. */
-#define PNB__COMPRESSED_ROUNDING (1.01 * 0x1p-9)
+#define PNB__COMPRESSED_ROUNDING (1.01 * 0x1p-8)
 
 /* The search of both kinds; unsure[q], of all queries: whether a row that was left out might be
  * better than the last hit. */
