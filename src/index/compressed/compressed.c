@@ -456,7 +456,7 @@ static pnb_status check_k(const pnb__compressed *c, size_t k, pnb_error *err)
         return PNB_OK;
     return pnb__fail(err, PNB_UNSUPPORTED,
                      "%zu hits of an index of kind %s: a device keeps at most %d; an exact index "
-                     "or --device cpu takes more",
+                     "or the processor takes more",
                      k, c->is_bf16 ? "bf16" : "int8", PNB__BEST_MOST);
 }
 
