@@ -11,8 +11,8 @@
 
 /* Capitals, accents, digits, marks, white space and what is no letter. */
 static const char *const sentences[] = {
-    "A photo of TWO cats, 3 dogs & a caf\xc3\xa9: na\xc3\xafve Stra\xc3\x9f"
-    "e \xf0\x9f\x98\x80!",
+    ("A photo of TWO cats, 3 dogs & a caf\xc3\xa9: na\xc3\xafve Stra\xc3\x9f"
+     "e \xf0\x9f\x98\x80!"),
     "don't  stop...\t#tag @name 12345 a_b (c) http://x.y/z?q=1",
     "  the quick-brown fox\njumps over the lazy dog's back; 50% of it  ",
 };
