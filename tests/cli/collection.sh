@@ -16,9 +16,7 @@ rows_are() { # COLLECTION N
 }
 
 # pictures: what is new is embedded, what is there is not, what is broken is listed
-mkdir pictures
-tar -xf shapes/train/00000.tar -C pictures --wildcards '*.png'
-rm $(ls -d pictures/* | tail -n +7)
+make_pictures train 6
 touch -d @1000000000 pictures/*.png
 want 0 collection create photos --model model
 prints "photos"

@@ -2,14 +2,9 @@
 # What is known of rows that are added: caption and url of tables and JSON lines, tags as a list,
 # times before 1970, a line that is no JSON.
 source "$(dirname "$0")/common/lib.sh"
-run collection create probe
-if grep -q "needs\? SQLite" err; then
-    exit 77 # a build without it
-fi
+needs_sqlite
 make_small
-mkdir pictures
-tar -xf shapes/train/00000.tar -C pictures --wildcards '*.png'
-rm $(ls -d pictures/* | tail -n +5)
+make_pictures train 4
 mapfile -t all < <(ls -d pictures/*)
 row() { # FIELD N: that field of row N of the last list
     python3 -c 'import json, sys

@@ -7,8 +7,7 @@ make_small
 want 0 embed -m model --images shapes/test -o a.safetensors --json
 prints '"n_rows": 8'
 check "one id a row" test "$(wc -l <a.ids.jsonl)" -eq 8
-mkdir pictures
-tar -xf shapes/test/00000.tar -C pictures --wildcards '*.png'
+make_pictures test
 want 0 embed -m model --images pictures -o folder.safetensors -q
 want 0 embed -m model --images 'pictures/*.png' -o glob.safetensors -q
 check "the glob finds every picture" test "$(wc -l <glob.ids.jsonl)" -eq 8

@@ -3,8 +3,7 @@
 # terminal, a limit on file sizes, names of outputs that could never be written, standard output.
 source "$(dirname "$0")/common/lib.sh"
 make_small
-mkdir pictures
-tar -xf shapes/test/00000.tar -C pictures --wildcards '*.png'
+make_pictures test
 some=$(ls pictures | head -1)
 
 # ---- a name is bytes: kept, escaped in JSON, found again ----

@@ -3,8 +3,7 @@
 # folders, HierarCaps, img2dataset's records, clip-retrieval's folder.
 source "$(dirname "$0")/common/lib.sh"
 make_small
-mkdir pictures
-tar -xf shapes/test/00000.tar -C pictures --wildcards '*.png'
+make_pictures test
 pics=(pictures/*.png)
 
 # ---- tables ----

@@ -7,9 +7,7 @@ make_small
     2>/dev/null
 [ $? -eq 0 ] && exit 77 # a build without PNB_FAULTS
 
-mkdir pictures
-tar -xf shapes/test/00000.tar -C pictures --wildcards '*.png'
-rm $(ls -d pictures/* | tail -n +4)
+make_pictures test 3
 job="embed -m model --images pictures -b 1 --save-every 1 -q"
 
 # killed_at STEP ARGS... / failed_at STEP ARGS...: leaves status

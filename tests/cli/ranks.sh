@@ -4,8 +4,7 @@
 source "$(dirname "$0")/common/lib.sh"
 source "$(dirname "$0")/common/ranks.sh"
 make_small
-mkdir pictures
-tar -xf shapes/train/00000.tar -C pictures --wildcards '*.png'
+make_pictures train
 names=(pictures/*)
 for i in 0 5 6 11; do head -c 90 "${names[i]}" >broken && mv broken "${names[i]}"; done
 same_set() { # A B ENDING

@@ -4,17 +4,12 @@
 # what is refused.
 source "$(dirname "$0")/common/lib.sh"
 source "$(dirname "$0")/common/serve.sh"
-run collection create probe
-if grep -q "needs\? SQLite" err; then
-    exit 77 # a build without it
-fi
+needs_sqlite
 make_small
 want 0 embed -m model --images shapes/train shapes/test -o i.safetensors -q
 want 0 collection create photos --model model
 want 0 collection add photos --set i.safetensors --tags lot -q
-mkdir pictures
-tar -xf shapes/val/00000.tar -C pictures --wildcards '*.png'
-rm $(ls -d pictures/* | tail -n +3)
+make_pictures val 2
 want 2 serve -m model --collection photos --approx flat --port 0
 says "int8"
 

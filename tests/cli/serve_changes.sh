@@ -3,13 +3,9 @@
 # conformal lists; SIGHUP.
 source "$(dirname "$0")/common/lib.sh"
 source "$(dirname "$0")/common/serve.sh"
-run collection create probe
-if grep -q "needs\? SQLite" err; then
-    exit 77 # a build without it
-fi
+needs_sqlite
 make_small
-mkdir pictures
-tar -xf shapes/train/00000.tar -C pictures --wildcards '*.png'
+make_pictures train
 start_server -m model --collection-root root
 asks "made, filled, searched, thinned out" <<'END'
 import glob, hashlib

@@ -3,10 +3,7 @@
 # and remove while it runs; what cannot be served.
 source "$(dirname "$0")/common/lib.sh"
 source "$(dirname "$0")/common/serve.sh"
-run collection create probe
-if grep -q "needs\? SQLite" err; then
-    exit 77 # a build without it
-fi
+needs_sqlite
 make_small
 want 0 collection create photos --model model
 start_server -m model --collection photos
@@ -15,9 +12,7 @@ assert get("/v1/collections")["data"] == [{"name": "photos", "modality": "image"
 assert post("/v1/search", {"text": "a red star"})["answer"] == "none"
 END
 stop_server
-mkdir pictures
-tar -xf shapes/train/00000.tar -C pictures --wildcards '*.png'
-rm $(ls -d pictures/* | tail -n +9)
+make_pictures train 8
 touch pictures/*
 mapfile -t all < <(ls -d pictures/*)
 touch -d @1000000000 "${all[@]:0:3}"

@@ -3,14 +3,10 @@
 # writes to while they are in use.
 source "$(dirname "$0")/common/lib.sh"
 source "$(dirname "$0")/common/serve.sh"
-run collection create probe
-if grep -q "needs\? SQLite" err; then
-    exit 77 # a build without it
-fi
+needs_sqlite
 make_small
-mkdir pictures root
-tar -xf shapes/train/00000.tar -C pictures --wildcards '*.png'
-rm $(ls -d pictures/* | tail -n +5)
+mkdir root
+make_pictures train 4
 reload() { # WORD: SIGHUP, and its line of the log
     local tries
     : >server.log

@@ -3,14 +3,9 @@
 # again, a collection.db that is removed, put back or another one. None of that is an empty collection.
 source "$(dirname "$0")/common/lib.sh"
 source "$(dirname "$0")/common/serve.sh"
-run collection create probe
-if grep -q "needs\? SQLite" err; then
-    exit 77 # a build without it
-fi
+needs_sqlite
 make_small
-mkdir pictures
-tar -xf shapes/train/00000.tar -C pictures --wildcards '*.png'
-rm $(ls -d pictures/* | tail -n +7)
+make_pictures train 6
 mapfile -t all < <(ls -d pictures/*)
 want 0 collection create photos --model model
 want 0 collection add photos --images "${all[@]:0:5}" -q

@@ -4,13 +4,9 @@
 # no race.
 source "$(dirname "$0")/common/lib.sh"
 source "$(dirname "$0")/common/serve.sh"
-run collection create probe
-if grep -q "needs\? SQLite" err; then
-    exit 77 # a build without it
-fi
+needs_sqlite
 make_small
-mkdir pictures
-tar -xf shapes/train/00000.tar -C pictures --wildcards '*.png'
+make_pictures train
 want 0 embed -m model --texts shapes/test/captions.jsonl -o t.safetensors -q
 want 0 collection create root/photos --model model
 want 0 collection add root/photos --images pictures --tags first -q

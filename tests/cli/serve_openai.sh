@@ -14,8 +14,7 @@ node -e 'require.resolve("openai")' 2>/dev/null || {
     exit 77
 }
 make_small
-mkdir pictures
-tar -xf shapes/train/00000.tar -C pictures --wildcards '*.png'
+make_pictures train
 echo 0123456789abcdef0123 >keys
 start_server -m model --alias small --api-key-file keys
 cat >client.js <<'END'

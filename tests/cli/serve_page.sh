@@ -9,13 +9,9 @@ for program in chromium chromedriver "${PNB_BROWSER_TEST:-libcurl}"; do
         exit 77
     }
 done
-run collection create probe
-if grep -q "needs\? SQLite" err; then
-    exit 77 # a build without it
-fi
+needs_sqlite
 make_small
-mkdir pictures
-tar -xf shapes/train/00000.tar -C pictures --wildcards '*.png'
+make_pictures train
 for name in photos plain; do
     want 0 collection create $name --model model
     want 0 collection add $name --images pictures -q

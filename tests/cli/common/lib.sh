@@ -82,6 +82,23 @@ make_small() {
     want 0 init --config tiny --override "$small_config" --tokenizer tok.json --out model -q
 }
 
+# SPLIT [N]: the pictures of that part of make_small's shapes, or its first N, in pictures/.
+make_pictures() {
+    mkdir -p pictures
+    tar -xf "shapes/$1/00000.tar" -C pictures --wildcards '*.png'
+    if [ $# -gt 1 ]; then
+        rm $(ls -d pictures/* | tail -n +$(($2 + 1)))
+    fi
+}
+
+# Ends the test as skipped where the build has no collections.
+needs_sqlite() {
+    run collection create probe
+    if grep -q "needs\? SQLite" err; then
+        exit 77
+    fi
+}
+
 # Sets written byte by byte: f32 numbers, lowest byte first.
 zero='\0\0\0\0' one='\0\0\200\077' minus_one='\0\0\200\277' two='\0\0\0\100'
 eight='\0\0\0\101' nan='\0\0\300\177'
