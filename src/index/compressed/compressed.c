@@ -19,6 +19,7 @@
 #include "index/product_form.h"
 #include "index/rescore.h"
 #include "index/some_queries.h"
+#include "kernels/bf16.h"
 
 enum { DEVICE_BLOCKS = 8, MANY = 8 /* queries whose scores a device may round */ };
 #define DEVICE_SCORES ((size_t)1 << 27) /* 512 MB */
@@ -38,13 +39,9 @@ typedef struct pack_job {
     size_t staged_bytes;
 } pack_job;
 
-static float bf16_of(float x)
+static float rounded(float x)
 {
-    uint32_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    bits = (bits + 0x7fffU + (bits >> 16 & 1U)) & 0xffff0000U;
-    memcpy(&x, &bits, sizeof x);
-    return x;
+    return pnb__bf16_widen(pnb__bf16_of(x));
 }
 
 static void round_row(pack_job *job, size_t i)
@@ -59,11 +56,11 @@ static void round_row(pack_job *job, size_t i)
     for (size_t d = 0; d < dim; d++) {
         double copy;
         if (job->c->is_bf16)
-            copy = (double)bf16_of(x[d]);
+            copy = (double)rounded(x[d]);
         else {
-            float rounded = rintf(x[d] / scale);
-            job->bytes[i * dim + d] = (signed char)rounded;
-            copy = (double)scale * (double)rounded;
+            float level = rintf(x[d] / scale);
+            job->bytes[i * dim + d] = (signed char)level;
+            copy = (double)scale * (double)level;
         }
         gap += (copy - (double)x[d]) * (copy - (double)x[d]);
         norm += copy * copy;
@@ -265,7 +262,7 @@ double pnb__compressed_error(const pnb__compressed *c, const float *query)
     size_t dim = c->gallery.dim;
     double norm = 0, low = 0, high = 0, lost = 0;
     for (size_t d = 0; d < dim; d++) {
-        double x = (double)query[d], rest = x - (double)bf16_of(query[d]);
+        double x = (double)query[d], rest = x - (double)rounded(query[d]);
         norm += x * x;
         lost += rest * rest;
         low = fmin(low, x);
