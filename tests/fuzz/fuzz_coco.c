@@ -5,8 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "data/sources/coco_instances.h"
-#include "data/sources/coco_mask.h"
+#include "data/sources/coco/coco_instances.h"
+#include "data/sources/coco/coco_mask.h"
 #include "io/json/json.h"
 #include "tests/fuzz/scratch.h"
 

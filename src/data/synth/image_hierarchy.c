@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "data/sources/coco_instances.h"
-#include "data/sources/coco_mask.h"
+#include "data/sources/coco/coco_instances.h"
+#include "data/sources/coco/coco_mask.h"
 #include "data/synth/image_hierarchy_texts.h"
 #include "data/synth/synth_write.h"
 #include "io/json/json.h"

@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "tests/tokenizer/support.h"
-#include "tokenizer/spiece.h"
+#include "tokenizer/spiece/spiece.h"
 
 static void expect_fault(pnb__buf *file, pnb_status want, const char *says)
 {

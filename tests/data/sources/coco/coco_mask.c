@@ -1,5 +1,5 @@
 /* COCO's masks in all three forms, pixel by pixel, and what is none of them. */
-#include "data/sources/coco_mask.h"
+#include "data/sources/coco/coco_mask.h"
 #include "tests/prob/support.h"
 
 static json_t *parse(const char *text)

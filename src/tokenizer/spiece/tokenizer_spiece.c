@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tokenizer/spiece.h"
+#include "tokenizer/spiece/spiece.h"
 #include "tokenizer/tokenizer_json.h"
 
 #define SPACE_SYMBOL "\xE2\x96\x81" /* U+2581 */

@@ -1,6 +1,6 @@
 /* Masks of COCO's annotations. */
-#ifndef PNB_DATA_SOURCES_COCO_MASK_H
-#define PNB_DATA_SOURCES_COCO_MASK_H
+#ifndef PNB_DATA_SOURCES_COCO_COCO_MASK_H
+#define PNB_DATA_SOURCES_COCO_COCO_MASK_H
 
 #include "base/base.h"
 #include "io/json/json.h"

@@ -7,7 +7,7 @@
  * the difference to the run two before A pixel belongs to a polygon when its centre lies inside
  * (even-odd). pycocotools traces the outline at fivefold size instead, so that pixels cut by an
  * outline can differ; areas agree to that border. */
-#include "data/sources/coco_mask.h"
+#include "data/sources/coco/coco_mask.h"
 
 #include <math.h>
 #include <string.h>

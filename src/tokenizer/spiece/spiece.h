@@ -1,6 +1,6 @@
 /* A spiece.model taken apart: pieces and options, pointing into the file's bytes. */
-#ifndef PNB_TOKENIZER_SPIECE_H
-#define PNB_TOKENIZER_SPIECE_H
+#ifndef PNB_TOKENIZER_SPIECE_SPIECE_H
+#define PNB_TOKENIZER_SPIECE_SPIECE_H
 
 #include "tokenizer/text.h"
 

@@ -1,6 +1,6 @@
 /* instances_*.json as lists: sorted by id, each picture with its annotations and first caption, and
  * every entry that is refused by its number. */
-#include "data/sources/coco_instances.h"
+#include "data/sources/coco/coco_instances.h"
 #include "tests/data/fixture.h"
 #include "tests/prob/support.h"
 

@@ -1,6 +1,6 @@
 /* COCO's instances_*.json as lists: pictures by id, each with its annotations. */
-#ifndef PNB_DATA_SOURCES_COCO_INSTANCES_H
-#define PNB_DATA_SOURCES_COCO_INSTANCES_H
+#ifndef PNB_DATA_SOURCES_COCO_COCO_INSTANCES_H
+#define PNB_DATA_SOURCES_COCO_COCO_INSTANCES_H
 
 #include "base/base.h"
 #include "io/json/json.h"

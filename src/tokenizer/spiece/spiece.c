@@ -10,7 +10,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "tokenizer/spiece.h"
+#include "tokenizer/spiece/spiece.h"
 
 #include "base/grow.h"
 

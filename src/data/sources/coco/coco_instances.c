@@ -5,7 +5,7 @@
  * The parsed trees stay, lists point into them: segmentations are decoded when their turn comes
  * (coco_mask.c). Annotations of pictures that are not listed are an error, as two files that do not
  * belong together would otherwise give an empty set. */
-#include "data/sources/coco_instances.h"
+#include "data/sources/coco/coco_instances.h"
 
 #include <stdlib.h>
 #include <string.h>
