@@ -64,26 +64,21 @@ static pnb_status create(void **self, const pnb_ctx *ctx, const pnb_gaussians *g
     return status;
 }
 
-/* ---- what the copy cannot be sure of ---- */
-
-static pnb_status ask_again(const device_index *d, const pnb_ctx *ctx, const pnb__among *among,
-                            const bool *unsure, pnb_hits *hits, pnb_error *err)
-{
-    pnb__some_queries some = {0};
-    pnb_hits found = {0};
-    pnb_status status;
-    PNB_TRY(pnb__some_queries_init(&some, among->queries, unsure, err));
-    const pnb__among again = {&some.rows, among->k, among->only};
-    PNB_TRY(pnb__index_exact.nearest(d->exact, ctx, &again, &found, err));
-    pnb__some_queries_put(&some, &found, hits);
-    hits->n_unsure = 0;
-done:
-    pnb__some_queries_reset(&some);
-    pnb_hits_reset(&found);
-    return status;
-}
-
 /* ---- searching ---- */
+
+/* What the copy cannot be sure of. */
+typedef struct exact_question {
+    const void *exact;
+    const pnb_ctx *ctx;
+} exact_question;
+
+static pnb_status ask_exact(void *user, const pnb__among *among, pnb_hits *hits, bool *unsure,
+                            pnb_error *err)
+{
+    const exact_question *q = user;
+    (void)unsure; /* it never is */
+    return pnb__index_exact.nearest(q->exact, q->ctx, among, hits, err);
+}
 
 /* Whether a copy may answer; what is wrong with queries the exact index says. */
 static bool is_for_copy(const device_index *d, const pnb_ctx *ctx, const pnb__among *among)
@@ -117,6 +112,7 @@ static pnb_status nearest(const void *self, const pnb_ctx *ctx, const pnb__among
                           pnb_hits *hits, pnb_error *err)
 {
     device_index *d = (device_index *)(uintptr_t)self; /* the copy and its lock alone change */
+    exact_question exact = {d->exact, ctx};
     const pnb__compressed *copy = NULL;
     bool *unsure = NULL;
     pnb_status status;
@@ -126,7 +122,7 @@ static pnb_status nearest(const void *self, const pnb_ctx *ctx, const pnb__among
     PNB_TRY(PNB_ALLOC_ZERO(unsure, among->queries->n, err));
     PNB_TRY(pnb__compressed_nearest(copy, ctx, among, hits, unsure, err));
     if (hits->n_unsure > 0)
-        status = ask_again(d, ctx, among, unsure, hits, err);
+        status = pnb__ask_unsure(among, ask_exact, &exact, hits, unsure, err);
 done:
     pnb__free(unsure);
     return status;

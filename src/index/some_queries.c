@@ -5,6 +5,12 @@
 
 #include <string.h>
 
+typedef struct some_queries {
+    pnb_gaussians rows;
+    size_t *of; /* [rows.n] their numbers among all */
+    float *mean, *log_var, *kappa;
+} some_queries;
+
 static size_t count(const bool *wanted, size_t n)
 {
     size_t n_wanted = 0;
@@ -13,8 +19,8 @@ static size_t count(const bool *wanted, size_t n)
     return n_wanted;
 }
 
-pnb_status pnb__some_queries_init(pnb__some_queries *s, const pnb_gaussians *all,
-                                  const bool *wanted, pnb_error *err)
+static pnb_status take(some_queries *s, const pnb_gaussians *all, const bool *wanted,
+                       pnb_error *err)
 {
     size_t dim = all->dim, at = 0, n = count(wanted, all->n);
     pnb_status status;
@@ -43,20 +49,41 @@ done:
     return status;
 }
 
-void pnb__some_queries_put(const pnb__some_queries *s, const pnb_hits *hits, pnb_hits *all)
-{
-    size_t k = hits->k;
-    for (size_t i = 0; i < s->rows.n; i++) {
-        memcpy(all->index + s->of[i] * k, hits->index + i * k, k * sizeof *hits->index);
-        memcpy(all->score + s->of[i] * k, hits->score + i * k, k * sizeof *hits->score);
-    }
-}
-
-void pnb__some_queries_reset(pnb__some_queries *s)
+static void drop(some_queries *s)
 {
     pnb__free(s->mean);
     pnb__free(s->log_var);
     pnb__free(s->kappa);
     pnb__free(s->of);
-    *s = (pnb__some_queries){0};
+}
+
+static void put(const some_queries *s, const pnb_hits *hits, const bool *still, pnb_hits *all,
+                bool *unsure)
+{
+    size_t k = hits->k;
+    for (size_t i = 0; i < s->rows.n; i++) {
+        memcpy(all->index + s->of[i] * k, hits->index + i * k, k * sizeof *hits->index);
+        memcpy(all->score + s->of[i] * k, hits->score + i * k, k * sizeof *hits->score);
+        unsure[s->of[i]] = still[i];
+    }
+    all->n_unsure = hits->n_unsure; /* of the others nobody was */
+}
+
+pnb_status pnb__ask_unsure(const pnb__among *among, pnb__ask_fn ask, void *user, pnb_hits *hits,
+                           bool *unsure, pnb_error *err)
+{
+    some_queries some = {0};
+    pnb_hits found = {0};
+    bool *still = NULL;
+    pnb_status status;
+    PNB_TRY(take(&some, among->queries, unsure, err));
+    PNB_TRY(PNB_ALLOC_ZERO(still, some.rows.n, err));
+    const pnb__among again = {&some.rows, among->k, among->only};
+    PNB_TRY(ask(user, &again, &found, still, err));
+    put(&some, &found, still, hits, unsure);
+done:
+    drop(&some);
+    pnb_hits_reset(&found);
+    pnb__free(still);
+    return status;
 }

@@ -1,22 +1,16 @@
-/* Some of the queries of a search, as rows of their own, to be asked again. */
+/* Asking some of the queries of a search once more. */
 #ifndef PNB_INDEX_SOME_QUERIES_H
 #define PNB_INDEX_SOME_QUERIES_H
 
-#include "base/base.h"
-#include "penumbra/search.h"
+#include "index/index_kind.h"
 
-typedef struct pnb__some_queries {
-    pnb_gaussians rows;
-    size_t *of; /* [rows.n] their numbers among all */
-    float *mean, *log_var, *kappa;
-} pnb__some_queries;
+/* A search of these; unsure[q] comes as false. *hits comes zeroed. */
+typedef pnb_status (*pnb__ask_fn)(void *user, const pnb__among *among, pnb_hits *hits, bool *unsure,
+                                  pnb_error *err);
 
-/* Copies of those that are wanted[]; *s is zeroed, and is reset by the caller also after a failure.
- * Errors  NOMEM */
-pnb_status pnb__some_queries_init(pnb__some_queries *s, const pnb_gaussians *all,
-                                  const bool *wanted, pnb_error *err);
-/* Their hits to where those of all stand; k is the same. */
-void pnb__some_queries_put(const pnb__some_queries *s, const pnb_hits *hits, pnb_hits *all);
-void pnb__some_queries_reset(pnb__some_queries *s);
+/* Asks those queries that are unsure[] as rows of their own; their hits, and whether they still
+ * are, go where those of all stand.  Errors  NOMEM, and those of `ask` */
+pnb_status pnb__ask_unsure(const pnb__among *among, pnb__ask_fn ask, void *user, pnb_hits *hits,
+                           bool *unsure, pnb_error *err);
 
 #endif

@@ -422,29 +422,18 @@ done:
     return status;
 }
 
-/* Those of which a device is unsure again, with all the candidates that it keeps. */
-static pnb_status search_again(const pnb__compressed *c, const pnb_ctx *ctx,
-                               const pnb__among *among, pnb_hits *hits, bool *unsure,
-                               pnb_error *err)
+typedef struct wide_question {
+    const pnb__compressed *c;
+    const pnb_ctx *ctx;
+} wide_question;
+
+/* With all the candidates that a device keeps. */
+static pnb_status ask_widely(void *user, const pnb__among *among, pnb_hits *hits, bool *unsure,
+                             pnb_error *err)
 {
-    const effort most = {PNB_MIN(c->gallery.n, (size_t)PNB__BEST_MOST), false};
-    pnb__some_queries some = {0};
-    pnb_hits found = {0};
-    bool *still = NULL;
-    pnb_status status;
-    PNB_TRY(pnb__some_queries_init(&some, among->queries, unsure, err));
-    PNB_TRY(PNB_ALLOC_ZERO(still, some.rows.n, err));
-    const pnb__among again = {&some.rows, among->k, among->only};
-    PNB_TRY(search(c, ctx, &again, most, &found, still, err));
-    pnb__some_queries_put(&some, &found, hits);
-    hits->n_unsure = found.n_unsure;
-    for (size_t i = 0; i < some.rows.n; i++)
-        unsure[some.of[i]] = still[i];
-done:
-    pnb__some_queries_reset(&some);
-    pnb_hits_reset(&found);
-    pnb__free(still);
-    return status;
+    const wide_question *q = user;
+    const effort most = {PNB_MIN(q->c->gallery.n, (size_t)PNB__BEST_MOST), false};
+    return search(q->c, q->ctx, among, most, hits, unsure, err);
 }
 
 static pnb_status check_k(const pnb__compressed *c, size_t k, pnb_error *err)
@@ -462,6 +451,7 @@ pnb_status pnb__compressed_nearest(const pnb__compressed *c, const pnb_ctx *ctx,
                                    pnb_error *err)
 {
     effort how = {PNB_MIN(c->gallery.n, CANDIDATES(among->k)), false};
+    wide_question widely = {c, ctx};
     pnb_status status;
     PNB_TRY(pnb__linear_check_queries(&c->gallery, among->queries, &c->opts, err));
     PNB_TRY(check_k(c, among->k, err));
@@ -471,7 +461,7 @@ pnb_status pnb__compressed_nearest(const pnb__compressed *c, const pnb_ctx *ctx,
     }
     PNB_TRY(search(c, ctx, among, how, hits, unsure, err));
     if (c->on_device && hits->n_unsure > 0)
-        status = search_again(c, ctx, among, hits, unsure, err);
+        status = pnb__ask_unsure(among, ask_widely, &widely, hits, unsure, err);
 done:
     return status;
 }
