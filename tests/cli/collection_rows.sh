@@ -40,8 +40,10 @@ for kind in csv tsv jsonl; do
 done
 python3 -c 'import sqlite3
 base = sqlite3.connect("of_csv/collection.db")
+print(*base.execute("SELECT count(caption) FROM row").fetchone())
 base.execute("UPDATE row SET caption = NULL")
-base.commit()'
+base.commit()' >column
+check "captions have a column of their own" test "$(cat column)" = 2
 want 0 collection list of_csv --json
 check "rows of before have their caption among other fields" test "$(row caption 0)" = '"a star, red"'
 
