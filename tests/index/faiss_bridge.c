@@ -1,4 +1,5 @@
-/* A graph whose walk keeps more rows finds more: the effort of one search is its own. */
+/* A graph whose walk keeps more rows finds more: the effort of one search is its own. Graphs are
+ * made and walked by the product that is given, also after they were read. */
 #include "tests/index/heaps.h"
 
 /* Queries whose nearest row a graph finds, of those that looking at all finds. */
@@ -51,10 +52,83 @@ static void effort(void **state)
     free(x);
 }
 
+static size_t n_products;
+
+static double count_dot(size_t n, const void *a, const void *b)
+{
+    const float *x = a, *y = b;
+    double sum = 0;
+    for (size_t i = 0; i < n; i++)
+        sum += (double)x[i] * (double)y[i];
+    n_products++;
+    return sum;
+}
+
+typedef struct file_bytes {
+    char *bytes;
+    size_t n;
+} file_bytes;
+
+static bool collect(void *user, const void *bytes, size_t n)
+{
+    file_bytes *file = user;
+    file->bytes = realloc(file->bytes, file->n + n + 1);
+    if (file->bytes == NULL)
+        return false;
+    memcpy(file->bytes + file->n, bytes, n);
+    file->n += n;
+    return true;
+}
+
+/* Products of one search. */
+static size_t products_of_search(const pnb__faiss *graph, const float *x, int64_t *id)
+{
+    float product;
+    pnb__faiss_error why;
+    pnb__faiss_query query = {.x = x, .n = 1, .k = 1, .effort = 16, .n_threads = 1};
+    n_products = 0;
+    assert_true(pnb__faiss_search(graph, &query, id, &product, &why));
+    return n_products;
+}
+
+static void products(void **state)
+{
+    (void)state;
+    float *x = malloc(N * DIM * sizeof *x);
+    file_bytes file = {0};
+    int64_t id, again;
+    pnb__rng rng;
+    pnb__faiss *graph = NULL, *read = NULL;
+    pnb__faiss_error why;
+    pnb__rng_init(&rng, 9, 0);
+    for (size_t i = 0; i < N * DIM; i++)
+        x[i] = (float)pnb__rng_normal(&rng);
+    pnb__faiss_rows rows = {.x = x, .n = N, .width = DIM, .n_threads = 1, .dot = count_dot};
+    n_products = 0;
+    assert_true(pnb__faiss_hnsw(&graph, &rows, 4, 8, &why));
+    assert_true(n_products > N); /* none is left to FAISS */
+    size_t n_walked = products_of_search(graph, x, &id);
+    assert_true(n_walked > 16);
+    assert_true(pnb__faiss_write(graph, collect, &file, &why));
+    assert_true(pnb__faiss_read(&read, file.bytes, file.n, N, DIM, &why));
+    assert_int_equal(products_of_search(read, x, &again), 0); /* FAISS's own */
+    assert_true(again == id);
+    assert_true(pnb__faiss_use_dot(read, count_dot, &why));
+    assert_int_equal(products_of_search(read, x, &again), n_walked);
+    assert_true(again == id);
+    assert_true(pnb__faiss_use_dot(read, NULL, &why));
+    assert_int_equal(products_of_search(read, x, &again), 0);
+    assert_true(again == id);
+    pnb__faiss_free(read);
+    pnb__faiss_free(graph);
+    free(file.bytes);
+    free(x);
+}
+
 int main(void)
 {
     if (pnb__faiss_version() == NULL)
         return without_faiss();
-    const struct CMUnitTest tests[] = {cmocka_unit_test(effort)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(effort), cmocka_unit_test(products)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
-/* Inner products of many rows with few, of every table beside the f64 reference. */
+/* Inner products of many rows with few, and of one with one, of every table beside the f64
+ * reference. */
 #include "tests/kernels/harness.h"
 
 typedef struct dots_case {
@@ -39,6 +40,31 @@ static void check_dots(size_t m, size_t n, size_t k, size_t pad)
     compare_all(&x, dots_body, &c);
 }
 
+static void dot_body(run *r, fixture *x)
+{
+    const dots_case *c = r->user;
+    double product = r->k.host.dot(c->k, P(r, x, c->a), P(r, x, c->b));
+    if (r->is_double)
+        *(double *)P(r, x, c->c) = product;
+    else
+        *(float *)P(r, x, c->c) = (float)product;
+}
+
+/* Lengths around those that vectors and sums side by side end at. */
+static void test_one_with_one(void **state)
+{
+    (void)state;
+    for (size_t n = 0; n <= 140; n++) {
+        fixture x;
+        dots_case c = {.k = n};
+        fixture_init(&x, n, 1e-6 * sqrt((double)n + 1), 1e-5);
+        c.a = input(&x, n, -1, 1);
+        c.b = input(&x, n, -1, 1);
+        c.c = output(&x, 1, false);
+        compare_all(&x, dot_body, &c);
+    }
+}
+
 static void test_sizes(void **state)
 {
     (void)state;
@@ -52,6 +78,7 @@ static void test_sizes(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_sizes)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_sizes),
+                                       cmocka_unit_test(test_one_with_one)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

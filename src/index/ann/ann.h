@@ -22,6 +22,8 @@ static inline size_t pnb__ann_candidates(size_t k)
     return k + k / 2 + 16;
 }
 
+/* The product of two rows that is fastest here; NULL: of any machine. */
+pnb__faiss_dot_fn pnb__ann_dot(const pnb_ctx *ctx);
 pnb_status pnb__ann_fail(const char *doing, const pnb__faiss_error *why, pnb_error *err);
 /* Queries as vectors of the index: out (n, D + 1). */
 void pnb__ann_queries(const pnb__ann *ann, const pnb_gaussians *queries, float *out);

@@ -211,7 +211,8 @@ pnb_status pnb__ann_load(pnb__ann *ann, const pnb_ctx *ctx, const char *path, pn
     size_t n = map.size - (size_t)(body - bytes) - 16;
     if (!is_whole(body, n, body + n))
         PNB_TRY(pnb__fail(err, PNB_FORMAT, "%s is damaged" ANEW, path));
-    if (!pnb__faiss_read(&ann->faiss, body, n, ann->gallery.n, ann->width, &why))
+    if (!pnb__faiss_read(&ann->faiss, body, n, ann->gallery.n, ann->width, &why) ||
+        !pnb__faiss_use_dot(ann->faiss, pnb__ann_dot(ctx), &why))
         status = why.is_memory
                      ? pnb__fail_nomem(err, map.size)
                      : pnb__fail(err, PNB_FORMAT, "%s: FAISS says: %s" ANEW, path, why.text);

@@ -12,6 +12,7 @@
 
 #include "index/product_form.h"
 #include "index/rescore.h"
+#include "kernels/kernels.h"
 
 enum { N_LINKS = 32, BREADTH = 200, PASS_QUERIES = 64, FEW_ROWS = 2000, HELD_ROWS = 256 };
 
@@ -101,6 +102,16 @@ static size_t count_cells(size_t n)
     return PNB_MAX(PNB_MIN(wanted, n / 39), (size_t)1);
 }
 
+pnb__faiss_dot_fn pnb__ann_dot(const pnb_ctx *ctx)
+{
+    pnb__kernels k;
+    if (ctx != NULL)
+        pnb__kernels_fill_host(&k, ctx, PNB__F32);
+    else
+        pnb__kernels_ref_f32(&k);
+    return k.host.dot;
+}
+
 /* Of all rows but those that are held out. */
 static pnb_status build(pnb__ann *ann, const pnb_ctx *ctx, const float *x, size_t n, pnb_error *err)
 {
@@ -109,6 +120,7 @@ static pnb_status build(pnb__ann *ann, const pnb_ctx *ctx, const float *x, size_
                                   .n = n,
                                   .width = ann->width,
                                   .n_threads = ctx != NULL ? ctx->n_threads : 1,
+                                  .dot = pnb__ann_dot(ctx),
                                   .step = ann->opts.watch.step,
                                   .user = ann->opts.watch.user};
     bool ok = strcmp(ann->kind, "hnsw") == 0

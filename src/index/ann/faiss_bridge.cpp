@@ -95,6 +95,53 @@ void search_wide(const faiss::Index &index, const pnb__faiss_query &query, int64
     }
 }
 
+// Rows of a graph, which meets them one by one: their products are ours. FAISS as Debian builds it has
+// none but those of any x86-64. FAISS writes and reads such rows as the IndexFlat that they are.
+class Rows : public faiss::IndexFlat {
+  public:
+    Rows(size_t width, pnb__faiss_dot_fn f)
+        : faiss::IndexFlat(static_cast<faiss::Index::idx_t>(width), faiss::METRIC_INNER_PRODUCT),
+          dot(f) {}
+    Rows(faiss::IndexFlat &&other, pnb__faiss_dot_fn f)
+        : faiss::IndexFlat(std::move(other)), dot(f) {}
+    faiss::FlatCodesDistanceComputer *get_FlatCodesDistanceComputer() const override;
+
+  private:
+    pnb__faiss_dot_fn dot;
+};
+
+class Products : public faiss::FlatCodesDistanceComputer {
+  public:
+    Products(const Rows &rows, pnb__faiss_dot_fn f)
+        : faiss::FlatCodesDistanceComputer(rows.codes.data(), rows.code_size), dot(f),
+          width(static_cast<size_t>(rows.d)), query(nullptr) {}
+    void set_query(const float *x) override { query = x; }
+    float distance_to_code(const uint8_t *row) override {
+        return static_cast<float>(dot(width, query, row));
+    }
+    float symmetric_dis(faiss::Index::idx_t i, faiss::Index::idx_t j) override {
+        return static_cast<float>(dot(width, codes + static_cast<size_t>(i) * code_size,
+                                      codes + static_cast<size_t>(j) * code_size));
+    }
+
+  private:
+    pnb__faiss_dot_fn dot;
+    size_t width;
+    const float *query;
+};
+
+faiss::FlatCodesDistanceComputer *Rows::get_FlatCodesDistanceComputer() const {
+    return dot != nullptr ? new Products(*this, dot)
+                          : faiss::IndexFlat::get_FlatCodesDistanceComputer();
+}
+
+void replace_rows(faiss::IndexHNSW &graph, std::unique_ptr<Rows> rows) {
+    if (graph.own_fields)
+        delete graph.storage;
+    graph.storage = rows.release();
+    graph.own_fields = true;
+}
+
 class Writer : public faiss::IOWriter {
   public:
     Writer(pnb__faiss_write_fn f, void *u) : write(f), user(u) {}
@@ -136,6 +183,7 @@ bool pnb__faiss_hnsw(pnb__faiss **out, const pnb__faiss_rows *rows, int n_links,
         auto made = std::make_unique<pnb__faiss>();
         auto graph = std::make_unique<faiss::IndexHNSWFlat>(static_cast<int>(rows->width), n_links,
                                                             faiss::METRIC_INNER_PRODUCT);
+        replace_rows(*graph, std::make_unique<Rows>(rows->width, rows->dot));
         graph->hnsw.efConstruction = breadth;
         add_rows(*graph, *rows);
         made->index = std::move(graph);
@@ -232,6 +280,15 @@ bool pnb__faiss_read(pnb__faiss **out, const void *bytes, size_t n, size_t n_row
     if (done && !fits)
         tell(why, "it is an index of other rows", false);
     return done && fits;
+}
+
+bool pnb__faiss_use_dot(pnb__faiss *index, pnb__faiss_dot_fn dot, pnb__faiss_error *why) {
+    return guarded(why, [&] {
+        auto *graph = dynamic_cast<faiss::IndexHNSW *>(index->index.get());
+        auto *rows = graph != nullptr ? dynamic_cast<faiss::IndexFlat *>(graph->storage) : nullptr;
+        if (rows != nullptr)
+            replace_rows(*graph, std::make_unique<Rows>(std::move(*rows), dot));
+    });
 }
 
 const char *pnb__faiss_version(void) {

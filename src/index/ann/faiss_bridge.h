@@ -19,11 +19,15 @@ typedef struct pnb__faiss_error {
     char text[240];
 } pnb__faiss_error;
 
+/* The inner product of two rows of n floats, from any thread. */
+typedef double (*pnb__faiss_dot_fn)(size_t n, const void *a, const void *b);
+
 /* Rows x (n, width). All return false with a text in *why. */
 typedef struct pnb__faiss_rows {
     const float *x;
     size_t n, width;
-    int n_threads; /* of this thread's calls */
+    int n_threads;         /* of this thread's calls */
+    pnb__faiss_dot_fn dot; /* a graph is made, and walked later, by it; NULL: by FAISS's own */
     /* How many rows are in; false stops it. NULL: nobody asks. */
     bool (*step)(void *user, size_t done, size_t total);
     void *user;
@@ -60,6 +64,8 @@ bool pnb__faiss_write(const pnb__faiss *index, pnb__faiss_write_fn write, void *
 /* Bytes of that form, whose origin is known: FAISS trusts them. */
 bool pnb__faiss_read(pnb__faiss **out, const void *bytes, size_t n, size_t n_rows, size_t width,
                      pnb__faiss_error *why);
+/* From now on a graph is walked by this; cells are not. */
+bool pnb__faiss_use_dot(pnb__faiss *index, pnb__faiss_dot_fn dot, pnb__faiss_error *why);
 
 /* "1.7.3" */
 const char *pnb__faiss_version(void);

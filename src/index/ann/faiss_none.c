@@ -64,6 +64,12 @@ bool pnb__faiss_read(pnb__faiss **out, const void *bytes, size_t n, size_t n_row
     return fail(why);
 }
 
+bool pnb__faiss_use_dot(pnb__faiss *index, pnb__faiss_dot_fn dot, pnb__faiss_error *why)
+{
+    (void)index, (void)dot;
+    return fail(why);
+}
+
 const char *pnb__faiss_version(void)
 {
     return NULL;
