@@ -128,6 +128,19 @@ got = [r for r in json.load(open("out"))["known_entropy"]["agreement"] if r["sco
 want = spearman([a["entropy_bits"] for a in ids], [a["n_shapes"] for a in ids])
 assert [r["side"] for r in got] == ["pictures"] and abs(got[0]["spearman"] - want) < 1.1e-3, (got, want)
 END
+want 0 "${known[@]}" --bootstrap 0 --text-entropy entropy_bits --text-control-field expected_bits --json
+check "and one of the captions' is theirs" python3 - <<'END'
+import json
+from ranks import spearman
+ids = [json.loads(line) for line in open("t.ids.jsonl")]
+got = [r for r in json.load(open("out"))["known_entropy"]["agreement"]
+       if r["score"] == "expected_bits" and r["level"] == "all"]
+want = spearman([a["entropy_bits"] for a in ids], [a["expected_bits"] for a in ids])
+assert [r["side"] for r in got] == ["captions"] and abs(got[0]["spearman"] - want) < 1.1e-3, (got, want)
+assert 0.5 < want < 0.999, want
+END
+want 2 eval uncertainty --texts t.safetensors --text-control-field expected_bits
+says "--text-control-field goes with --entropy or --text-entropy"
 want 1 "${known[@]}" --control-field ambiguity.nothing
 says "i.safetensors: no row has the field \"ambiguity.nothing\""
 want 2 eval uncertainty --texts t.safetensors --control-field dose

@@ -32,7 +32,8 @@ static const pnb__option uncertainty_options[] = {
         .group = "Against what is known"),
     PNB__ROW_TEXT("text-entropy", AT(known.text_field), "FIELD",
                   "The same of the captions, in place of what --truth tells: entropy_bits of "
-                  "captions.jsonl, which counts the pictures of all splits"),
+                  "captions.jsonl, which counts the pictures of all splits, or expected_bits, the "
+                  "same without the chance of one draw (data shapes)"),
     PNB__ROW_FILE("label-counts", AT(known.label_counts), "FILE",
                   "In place of --entropy the entropy of what people called each picture: counts or "
                   "probabilities, a column for each label, as CIFAR-10H has them; .npy in row "
@@ -52,6 +53,9 @@ static const pnb__option uncertainty_options[] = {
     PNB__ROW_TEXT("control-field", AT(known.control_field), "FIELD",
                   "Another control: a number of the pictures' ids file, as "
                   "ambiguity.n_shapes; give one by which ambiguity should rise"),
+    PNB__ROW_TEXT("text-control-field", AT(known.text_control_field), "FIELD",
+                  "Another control of the captions: with --text-entropy entropy_bits "
+                  "expected_bits says how far a reader gets who understands every word"),
     PNB__ROW_INT("bootstrap", AT(known.n_resamples), "N",
                  "Resamples of the clusters for 95% intervals; 0 leaves the intervals out",
                  PNB__RANGE(0, 1000000), .fallback = "1000"),
@@ -79,6 +83,8 @@ static pnb_status run_known(pnb__app *app, const struct uncertainty_args *a, pnb
     if (known.control_field != NULL && !of_images && known.class_key == NULL)
         return pnb__usage(app,
                           "--control-field goes with --entropy, --label-counts or --class-key");
+    if (known.text_control_field != NULL && !of_images && known.text_field == NULL)
+        return pnb__usage(app, "--text-control-field goes with --entropy or --text-entropy");
     if (!of_images && known.class_key == NULL && known.text_field == NULL)
         return known.cluster != NULL
                    ? pnb__usage(app, "--cluster goes with --entropy, --text-entropy, "

@@ -210,6 +210,7 @@ static void list_text(writer *w, lists *l, size_t begin, size_t end, int split)
                               .text = ref->text,
                               .level = ref->level,
                               .entropy_bits = n_fits > 0 ? log2((double)n_fits) : (double)NAN,
+                              .expected_bits = (double)NAN,
                               .more = is_noise ? ", \"noise\": true" : NULL};
         mark_true(w, begin, end, true);
         write_pairs(w, l->truth.file, ref->text_index, split);

@@ -365,7 +365,7 @@ static pnb_status write_texts(builder *b, pnb_synth_stats *stats, pnb_error *err
     PNB_TRY(PNB_ALLOC(texts, n + 1, err));
     for (size_t i = 0; i < n; i++) {
         const pnb__chain_text *own = &b->texts.items[i];
-        list[i] = (pnb__synth_text){own->id, own->text, own->level, (double)NAN, NULL};
+        list[i] = (pnb__synth_text){own->id, own->text, own->level, (double)NAN, (double)NAN, NULL};
         texts[i] = own->text;
         stats->n_texts[own->level]++;
         stats->images_per_text[own->level] += (double)own->n_true;

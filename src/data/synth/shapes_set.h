@@ -18,11 +18,14 @@ typedef struct pnb__shapes_set {
     uint64_t *texts;     /* distinct, ascending: by level first */
     size_t *match_start; /* n_texts + 1 */
     uint32_t *matches;   /* scene indices, ascending within a caption */
+    double *expected;    /* scenes that a caption is expected to fit: shapes_expected.c */
     size_t split_start[PNB__N_SPLITS + 1];
 } pnb__shapes_set;
 
 /* Fills match_start and matches from scenes and captions; the caller frees them, after a failure
  * too. NOMEM */
 pnb_status pnb__shapes_find_truth(pnb__shapes_set *set, pnb_error *err);
+/* Fills expected from scenes and captions; the caller frees it, after a failure too. NOMEM */
+pnb_status pnb__shapes_find_expected(pnb__shapes_set *set, pnb_error *err);
 
 #endif

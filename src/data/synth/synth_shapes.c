@@ -342,7 +342,8 @@ static pnb_status write_texts(const pnb__shapes_set *s, const uint64_t *packed, 
         pnb__query_id(packed[k], room[k].id);
         while (s->texts[c] != packed[k])
             c++;
-        texts[k] = (pnb__synth_text){room[k].id, room[k].text, q.level, text_entropy(s, c), NULL};
+        texts[k] = (pnb__synth_text){room[k].id,         room[k].text,         q.level,
+                                     text_entropy(s, c), log2(s->expected[c]), NULL};
     }
     if (status == PNB_OK)
         status = pnb__split_texts(split, texts, n, err);
@@ -447,6 +448,7 @@ static void release(pnb__shapes_set *s)
     pnb__free(s->texts);
     pnb__free(s->match_start);
     pnb__free(s->matches);
+    pnb__free(s->expected);
 }
 
 static void split_scenes(pnb__shapes_set *s)
@@ -467,6 +469,7 @@ static pnb_status make_set(pnb__shapes_set *s, const pnb__synth_out *out, pnb_sy
     split_scenes(s);
     PNB_TRY(draw_scenes(s, err));
     PNB_TRY(pnb__shapes_find_truth(s, err));
+    PNB_TRY(pnb__shapes_find_expected(s, err));
     PNB_TRY(gather_stats(s, stats, err));
     for (int split = 0; split < PNB__N_SPLITS; split++)
         PNB_TRY(write_split(s, split, out, err));

@@ -357,6 +357,8 @@ pnb_status pnb__split_texts(const pnb__synth_split *s, const pnb__synth_text *te
                       texts[i].text);
         if (isfinite(texts[i].entropy_bits))
             pnb__buf_printf(&b, ", \"entropy_bits\": %.5f", texts[i].entropy_bits);
+        if (isfinite(texts[i].expected_bits))
+            pnb__buf_printf(&b, ", \"expected_bits\": %.5f", texts[i].expected_bits);
         pnb__buf_printf(&b, "%s}\n", texts[i].more != NULL ? texts[i].more : "");
     }
     pnb_status status = write_into(s->dir, "captions.jsonl", &b, err);

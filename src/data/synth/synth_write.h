@@ -52,8 +52,9 @@ void pnb__split_abort(pnb__synth_split *s); /* fine after close and on an all-ze
 typedef struct pnb__synth_text {
     const char *id, *text;
     int level;
-    double entropy_bits; /* log2 of the number of pictures of the set it is true of; NaN unknown */
-    const char *more;    /* ends its line of captions.jsonl; may be NULL */
+    double entropy_bits;  /* log2 of the number of pictures of the set it is true of; NaN unknown */
+    double expected_bits; /* log2 of the number it is expected to be true of; NaN unknown */
+    const char *more;     /* ends its line of captions.jsonl; may be NULL */
 } pnb__synth_text;
 pnb_status pnb__split_texts(const pnb__synth_split *s, const pnb__synth_text *texts, size_t n,
                             pnb_error *err);

@@ -79,9 +79,10 @@ char *pnb__extra_with_caption_id(const char *extra, const json_t *id)
     return out;
 }
 
-/* What records say of how ambiguous a sample is: `data shapes` writes the first two, `data corrupt`
- * the others. */
-static const char *const known_fields[] = {"ambiguity", "entropy_bits", "dose", "swapped"};
+/* What records say of how ambiguous a sample is: `data shapes` writes the first three, `data
+ * corrupt` the others. */
+static const char *const known_fields[] = {"ambiguity", "entropy_bits", "expected_bits", "dose",
+                                           "swapped"};
 
 void pnb__append_known(pnb__buf *extra, const json_t *record)
 {

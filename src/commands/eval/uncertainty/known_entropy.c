@@ -305,11 +305,11 @@ static pnb_status find_scores(pnb__app *app, const pnb__known_opts *o, known_run
     pnb_status status = add_uncertainty(app, o, run, s);
     if (status != PNB_OK)
         return status;
-    if (s == 1)
-        return pnb__known_text_controls(side, &app->err);
-    status = pnb__known_image_controls(app, side, o->pictures);
-    if (status == PNB_OK && o->control_field != NULL)
-        status = pnb__known_field_control(side, o->images, o->control_field, &app->err);
+    status = s == 0 ? pnb__known_image_controls(app, side, o->pictures)
+                    : pnb__known_text_controls(side, &app->err);
+    const char *field = s == 0 ? o->control_field : o->text_control_field;
+    if (status == PNB_OK && field != NULL)
+        status = pnb__known_field_control(side, s == 0 ? o->images : o->texts, field, &app->err);
     return status;
 }
 

@@ -19,10 +19,11 @@ typedef struct pnb__known_opts {
     const char *label_counts; /* of the pictures, in place of a field: the entropy of labels */
     const char *class_key;    /* field of the pictures: nearest neighbours (nearest.h) */
     const char *pictures;     /* data set that the pictures are read from again */
-    const char *control_field; /* of the pictures: what can be counted of them; NULL: none */
-    bool of_matches;           /* the entropy of what a row matches, in place of its variance */
-    double scale;              /* of it; 0 or NaN: the model's own */
-    const char *cluster;       /* field of the ids files; NULL: what the truth connects */
+    const char *control_field;      /* of the pictures: what can be counted of them; NULL: none */
+    const char *text_control_field; /* of the captions */
+    bool of_matches;     /* the entropy of what a row matches, in place of its variance */
+    double scale;        /* of it; 0 or NaN: the model's own */
+    const char *cluster; /* field of the ids files; NULL: what the truth connects */
     size_t n_resamples;
 } pnb__known_opts;
 
