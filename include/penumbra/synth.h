@@ -47,6 +47,7 @@ typedef struct pnb_shapes_opts {
     size_t shard_size;                /* samples a shard, 1000 */
     double blur_p, occlude_p, grey_p; /* 0: probability that a scene is made ambiguous this way */
     double max_blur;                  /* 0.12: largest standard deviation, share of the width */
+    double wordy; /* 0: probability that a caption stands in words that say nothing more */
 } pnb_shapes_opts;
 
 /* The values that stand beside the fields. */

@@ -32,6 +32,10 @@ static const pnb__option shapes_options[] = {
                   .fallback = "0"),
     PNB__ROW_REAL("grey", AT(job.grey_p), "P", "Probability that a scene loses its colours",
                   PNB__RANGE(0, 1), .fallback = "0"),
+    PNB__ROW_REAL("wordy", AT(job.wordy), "P",
+                  "Probability that a caption stands in words that say nothing more, as \"one can "
+                  "see ... in this picture\": its length does not tell then what it leaves open",
+                  PNB__RANGE(0, 1), .fallback = "0"),
 };
 #undef AT
 

@@ -78,7 +78,7 @@ typedef struct pnb__shape_query {
     pnb__object objects[PNB__MAX_SHAPES];
 } pnb__shape_query;
 
-enum { PNB__MAX_SCENE_QUERIES = 40, PNB__QUERY_TEXT = 96, PNB__QUERY_ID = 24 };
+enum { PNB__MAX_SCENE_QUERIES = 40, PNB__QUERY_TEXT = 160, PNB__QUERY_ID = 24 };
 
 /* ---- shapes_scene.c ---- */
 const char *pnb__form_name(int form);
@@ -99,6 +99,9 @@ bool pnb__query_matches(const pnb__shape_query *q, const pnb__scene *scene,
 int pnb__scene_queries(const pnb__scene *scene, const pnb_shapes_opts *opts, uint64_t index,
                        pnb__shape_query *out);
 void pnb__query_text(const pnb__shape_query *q, char text[PNB__QUERY_TEXT]);
+/* The text as the set has it: within words that say nothing more where opts->wordy wants it. */
+void pnb__query_say(const pnb__shape_query *q, const pnb_shapes_opts *opts,
+                    char text[PNB__QUERY_TEXT]);
 uint64_t pnb__query_pack(const pnb__shape_query *q); /* ordered by level first */
 void pnb__query_unpack(uint64_t packed, pnb__shape_query *q);
 void pnb__query_id(uint64_t packed, char id[PNB__QUERY_ID]);

@@ -8,9 +8,9 @@
  *
  * The objects of a query bind to different shapes of the scene. A statement of level l + 1 is made
  * from one of level l by saying more, so levels are nested by construction. 32 words in all, at
- * most 14 a caption. A scene gets every statement of levels 0 and 1 that is true of it, and a draw
- * of those at levels 2 and 3; which other scenes a caption is true of is decided by
- * pnb__query_matches alone. */
+ * most 14 a caption, and those of frames where they are asked for. A scene gets every statement of
+ * levels 0 and 1 that is true of it, and a draw of those at levels 2 and 3; which other scenes a
+ * caption is true of is decided by pnb__query_matches alone. */
 #include "data/synth/shapes.h"
 
 #include <string.h>
@@ -229,6 +229,30 @@ void pnb__query_text(const pnb__shape_query *q, char text[PNB__QUERY_TEXT])
         n += snprintf(text + n, (size_t)(PNB__QUERY_TEXT - n), " and ");
         object_text(text, n, &q->objects[2]);
     }
+}
+
+/* Before and behind a caption, of 2 to 8 words: what a caption leaves open is not told by its
+ * length then. Each is drawn for a caption, and the same wherever it stands. */
+static const struct {
+    const char *before, *behind;
+} frames[] = {{"this shows ", ""},
+              {"a picture of ", ""},
+              {"somebody has drawn ", " here"},
+              {"one can see ", " in this picture"},
+              {"look closely and you may see ", ""},
+              {"as far as one can tell there may be ", ""}};
+
+void pnb__query_say(const pnb__shape_query *q, const pnb_shapes_opts *opts,
+                    char text[PNB__QUERY_TEXT])
+{
+    char bare[PNB__QUERY_TEXT];
+    pnb__rng r;
+    pnb__query_text(q, bare);
+    pnb__rng_init(&r, opts->seed, (4ULL << 56) | pnb__query_pack(q));
+    bool is_framed = pnb__rng_uniform(&r) < opts->wordy;
+    size_t f = (size_t)pnb__rng_below(&r, PNB_COUNT(frames));
+    snprintf(text, PNB__QUERY_TEXT, "%s%s%s", is_framed ? frames[f].before : "", bare,
+             is_framed ? frames[f].behind : "");
 }
 
 /* From the top: level 2 bits, count 2, objects 2, relation 3, place 3, three objects of 9. */

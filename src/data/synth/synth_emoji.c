@@ -335,8 +335,8 @@ static pnb_status write_lists(const emoji_set *s, int which, const pnb__synth_ou
             continue;
         /* of the whole set: what a caption leaves open is the same in every split */
         size_t n_true = mark_true(s, begin, end, is_true);
-        texts[n++] = (pnb__synth_text){s->ids[ref->text_index], ref->text, ref->level,
-                                       log2((double)n_true), (double)NAN, NULL};
+        texts[n++] = (pnb__synth_text){s->ids[ref->text_index], ref->text,   ref->level,
+                                       log2((double)n_true),    (double)NAN, NULL};
         for (size_t i = 0; i < s->list.n; i++)
             if (is_true[i] && s->list.items[i].split == which)
                 fprintf(file.file, "%s\t%s\n", s->list.items[i].key, s->ids[ref->text_index]);

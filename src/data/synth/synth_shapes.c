@@ -36,11 +36,12 @@ static pnb_status check_opts(const pnb_shapes_opts *o, pnb_error *err)
         return pnb__fail(err, PNB_ARG, "shapes: val and test shares must be >= 0 with sum <= 1");
     if (o->shard_size < 1)
         return pnb__fail(err, PNB_ARG, "shapes: shard size 0, wanted at least 1");
-    const double p[3] = {o->blur_p, o->occlude_p, o->grey_p};
-    for (int i = 0; i < 3; i++)
+    const double p[] = {o->blur_p, o->occlude_p, o->grey_p, o->wordy};
+    for (size_t i = 0; i < PNB_COUNT(p); i++)
         if (!(p[i] >= 0 && p[i] <= 1))
             return pnb__fail(err, PNB_ARG,
-                             "shapes: a probability of blur, occlusion or grey is %g, wanted 0..1",
+                             "shapes: a probability of blur, occlusion, grey or more words is %g, "
+                             "wanted 0..1",
                              p[i]);
     if (!(o->max_blur > 0 && o->max_blur <= 1))
         return pnb__fail(err, PNB_ARG, "shapes: largest blur %g, wanted above 0 and at most 1",
@@ -58,13 +59,13 @@ static char *options_json(const pnb_shapes_opts *o)
 {
     pnb__buf b = {0};
     pnb__buf_printf(&b,
-                    "{\"kind\": \"shapes\", \"version\": 4, \"n_scenes\": %zu, \"width\": %d, "
+                    "{\"kind\": \"shapes\", \"version\": 5, \"n_scenes\": %zu, \"width\": %d, "
                     "\"height\": %d, \"seed\": \"%llu\", \"shard_size\": %zu",
                     o->n_scenes, o->width, o->height, (unsigned long long)o->seed, o->shard_size);
-    const char *const keys[] = {"val_share", "test_share", "blur_p",
-                                "occlude_p", "grey_p",     "max_blur"};
-    const double values[] = {o->val_share, o->test_share, o->blur_p,
-                             o->occlude_p, o->grey_p,     o->max_blur};
+    const char *const keys[] = {"val_share", "test_share", "blur_p", "occlude_p",
+                                "grey_p",    "max_blur",   "wordy"};
+    const double values[] = {o->val_share, o->test_share, o->blur_p, o->occlude_p,
+                             o->grey_p,    o->max_blur,   o->wordy};
     for (size_t i = 0; i < PNB_COUNT(keys); i++)
         pnb__json_put(&b, ", %s: %f", keys[i], values[i]);
     pnb__buf_putc(&b, '}');
@@ -169,7 +170,7 @@ static void append_list(pnb__buf *b, const pnb__shapes_set *s, size_t i, const c
         char text[PNB__QUERY_TEXT], id[PNB__QUERY_ID];
         pnb__shape_query q;
         pnb__query_unpack(packed, &q);
-        pnb__query_text(&q, text);
+        pnb__query_say(&q, s->opts, text);
         pnb__query_id(packed, id);
         pnb__buf_puts(b, k ? ", " : "");
         if (what == 0)
@@ -215,7 +216,7 @@ static void write_record(const pnb__shapes_set *s, size_t i, scene_files *f)
     char text[PNB__QUERY_TEXT];
     pnb__shape_query last; /* the most specific statement */
     pnb__query_unpack(s->queries[i * PNB__MAX_SCENE_QUERIES + s->n_queries[i] - 1], &last);
-    pnb__query_text(&last, text);
+    pnb__query_say(&last, s->opts, text);
     snprintf(f->key, sizeof f->key, "%07zu", i);
     scene_name(scene, f->name, sizeof f->name);
     pnb__buf_printf(b, "{\"caption\": \"%s\"", text);
@@ -338,7 +339,7 @@ static pnb_status write_texts(const pnb__shapes_set *s, const uint64_t *packed, 
     for (size_t k = 0, c = 0; status == PNB_OK && k < n; k++) {
         pnb__shape_query q;
         pnb__query_unpack(packed[k], &q);
-        pnb__query_text(&q, room[k].text);
+        pnb__query_say(&q, s->opts, room[k].text);
         pnb__query_id(packed[k], room[k].id);
         while (s->texts[c] != packed[k])
             c++;
@@ -402,7 +403,7 @@ static pnb_status count_words(const pnb__shapes_set *s, size_t *n_words, pnb_err
     for (size_t c = 0; texts && pointers && c < s->n_texts; c++) {
         pnb__shape_query q;
         pnb__query_unpack(s->texts[c], &q);
-        pnb__query_text(&q, texts[c]);
+        pnb__query_say(&q, s->opts, texts[c]);
         pointers[c] = texts[c];
     }
     if (texts && pointers)

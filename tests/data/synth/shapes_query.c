@@ -35,6 +35,40 @@ static const pnb__object red_star = {PNB__STAR, 0, PNB__ANY};
 static const pnb__object small_blue_ring = {PNB__RING, 4, 0};
 static const pnb__object a_shape = {PNB__ANY, PNB__ANY, PNB__ANY};
 
+/* Frames: as often as asked for, the same for a caption each time, another seed others. */
+static void test_frames(void **state)
+{
+    pnb_shapes_opts o = pnb_shapes_opts_default(), other = o;
+    size_t n = 0, n_framed = 0, n_other = 0, longest = 0;
+    (void)state;
+    o.wordy = other.wordy = 0.5;
+    other.seed = 1;
+    for (int form = 0; form < PNB__N_FORMS; form++)
+        for (int colour = 0; colour < PNB__N_COLOURS; colour++)
+            for (int size = 0; size < PNB__N_SIZES; size++) {
+                char text[PNB__QUERY_TEXT], again[PNB__QUERY_TEXT], bare[PNB__QUERY_TEXT];
+                pnb__shape_query q = query(3, 1);
+                q.objects[0] =
+                    (pnb__object){(unsigned char)form, (unsigned char)colour, (unsigned char)size};
+                pnb__query_text(&q, bare);
+                pnb__query_say(&q, &o, text);
+                pnb__query_say(&q, &o, again);
+                assert_string_equal(text, again);
+                assert_non_null(strstr(text, bare));
+                n_framed += strcmp(text, bare) != 0;
+                longest = PNB_MAX(longest, strlen(text) - strlen(bare));
+                pnb__query_say(&q, &other, again);
+                n_other += strcmp(text, again) != 0;
+                o.wordy = 0;
+                pnb__query_say(&q, &o, again);
+                assert_string_equal(again, bare);
+                o.wordy = 0.5;
+                n++;
+            }
+    assert_true(n_framed > n / 3 && n_framed < 2 * n / 3 && n_other > n / 3);
+    assert_int_equal(longest, strlen("as far as one can tell there may be "));
+}
+
 static void test_texts(void **state)
 {
     char text[PNB__QUERY_TEXT];
@@ -126,6 +160,7 @@ static void test_ids(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_pack), cmocka_unit_test(test_texts),
+                                       cmocka_unit_test(test_frames),
                                        cmocka_unit_test(test_meaning), cmocka_unit_test(test_ids)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

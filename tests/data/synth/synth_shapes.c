@@ -410,7 +410,7 @@ static void test_bad_options(void **state)
 {
     pnb_error error;
     (void)state;
-    for (int i = 0; i < 7; i++) {
+    for (int i = 0; i < 8; i++) {
         pnb_shapes_opts o = small_opts(10);
         switch (i) {
         case 0:
@@ -421,6 +421,9 @@ static void test_bad_options(void **state)
             break;
         case 2:
             o.grey_p = 1.5;
+            break;
+        case 6:
+            o.wordy = -0.1;
             break;
         case 3:
             o.blur_p = NAN;
@@ -440,6 +443,49 @@ static void test_bad_options(void **state)
         assert_int_equal(pnb_synth_shapes(NULL, &o, "/nonexistent/x", NULL, &error), PNB_ARG);
         assert_true(strlen(error.text) > 10);
     }
+}
+
+/* Captions in frames are another set, which is neither reused nor written over; ids, levels and
+ * bits are those of the bare one. */
+static void test_wordy_set(void **state)
+{
+    pnb_shapes_opts o = small_opts(60);
+    pnb_synth_stats stats;
+    pnb_error error = PNB_ERROR_INIT;
+    char *dir = scratch_create(), *out = pnb__path_join(dir, "set");
+    char *wordy = pnb__path_join(dir, "wordy");
+    split_data *bare = calloc(1, sizeof *bare), *framed = calloc(1, sizeof *framed);
+    size_t n_framed = 0;
+    (void)state;
+    o.width = o.height = (int)SIDE;
+    o.val_share = o.test_share = 0;
+    ASSERT_OK(pnb_synth_shapes(NULL, &o, out, &stats, &err));
+    o.wordy = 0.7;
+    assert_int_equal(pnb_synth_shapes(NULL, &o, out, &stats, &error), PNB_EXISTS);
+    pnb_error_reset(&error);
+    ASSERT_OK(pnb_synth_shapes(NULL, &o, wordy, &stats, &err));
+    read_split(bare, out, "train", 2);
+    read_split(framed, wordy, "train", 2);
+    assert_int_equal(bare->n_texts, framed->n_texts);
+    for (size_t i = 0; i < bare->n_texts; i++) {
+        static const char *const same[] = {"id", "level", "entropy_bits", "expected_bits"};
+        for (size_t k = 0; k < PNB_COUNT(same); k++) {
+            json_t *value = json_object_get(bare->texts[i], same[k]);
+            assert_non_null(value);
+            assert_true(json_equal(value, json_object_get(framed->texts[i], same[k])));
+        }
+        const char *a = json_string_value(json_object_get(bare->texts[i], "text"));
+        const char *b = json_string_value(json_object_get(framed->texts[i], "text"));
+        assert_non_null(strstr(b, a));
+        n_framed += strcmp(a, b) != 0;
+    }
+    assert_true((double)n_framed > 0.6 * (double)bare->n_texts &&
+                (double)n_framed < 0.8 * (double)bare->n_texts);
+    free_split(bare);
+    free_split(framed);
+    pnb__free(wordy);
+    pnb__free(out);
+    scratch_remove(dir);
 }
 
 static void test_ambiguous_set(void **state)
@@ -476,6 +522,6 @@ int main(void)
         cmocka_unit_test(test_statistics),        cmocka_unit_test(test_truth),
         cmocka_unit_test(test_records),           cmocka_unit_test(test_same_bytes),
         cmocka_unit_test(test_reuse_and_refusal), cmocka_unit_test(test_bad_options),
-        cmocka_unit_test(test_ambiguous_set)};
+        cmocka_unit_test(test_ambiguous_set),     cmocka_unit_test(test_wordy_set)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
