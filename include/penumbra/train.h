@@ -232,6 +232,7 @@ typedef struct pnb_train_opts {
      * operations); what is chosen gives the bits of the same options given. Evaluators are not
      * counted. 0: as the options say */
     double memory;
+    bool local_loss;      /* each process computes the losses of its own rows against all columns */
     bool shard_optimizer; /* each process keeps its part of the optimiser's state */
     pnb_peers *ranks;     /* the processes that train together (penumbra/peers.h); NULL: this one */
     pnb_train_precision precision; /* --precision fp32|amp_bf16: fp32 */

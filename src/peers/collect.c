@@ -2,7 +2,7 @@
  *
  * A sum of n numbers over R ranks goes in two trades: each rank gets its R-th part from all, adds
  * in the order of ranks, and sends the sum to all. Every number travels twice whatever R is, and
- * all ranks end with the same bits. */
+ * all ranks end with the same bits. Where each rank needs its own part alone one trade does. */
 #include <math.h>
 #include <string.h>
 
@@ -128,6 +128,38 @@ static void *make_scratch(pnb_peers *r, size_t bytes, pnb_error *err)
     if (r->scratch == NULL)
         pnb__fail_nomem(err, bytes);
     return r->scratch;
+}
+
+/* What all ranks have of our numbers, in their order, with one rounding. */
+static void add_parts(const pnb_peers *r, float *mine, const float *parts, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        double sum = 0;
+        for (size_t p = 0; p < r->n_ranks; p++)
+            sum += (double)(p == r->rank ? mine[i] : parts[p * n + i]);
+        mine[i] = (float)sum;
+    }
+}
+
+pnb_status pnb__peers_sum_part(pnb_peers *r, float *data, const size_t *from, pnb_error *err)
+{
+    if (r == NULL)
+        return PNB_OK;
+    size_t ours = from[r->rank + 1] - from[r->rank];
+    float *parts = make_scratch(r, r->n_ranks * ours * sizeof *parts, err);
+    if (parts == NULL)
+        return PNB_NOMEM;
+    pnb__peers_begin(r);
+    for (size_t p = 0; p < r->n_ranks; p++) {
+        if (p == r->rank)
+            continue;
+        send_to(r, p, data + from[p], (from[p + 1] - from[p]) * sizeof *data);
+        take_from(r, p, parts + p * ours, ours * sizeof *parts);
+    }
+    pnb_status status = pnb__peers_trade(r, 0, err);
+    if (status == PNB_OK)
+        add_parts(r, data + from[r->rank], parts, ours);
+    return status;
 }
 
 /* First number of rank p's share of n. */

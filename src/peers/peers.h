@@ -25,6 +25,11 @@ pnb_status pnb__peers_gather_even(pnb_peers *r, void *data, size_t n, size_t siz
 pnb_status pnb__peers_sum(pnb_peers *r, void *data, size_t n, bool is_double, int *culprit,
                           pnb_error *err);
 
+/* Numbers of n_ranks parts, part r being from[r] to from[r + 1] - 1, all filled in by every rank:
+ * afterwards our part is the sum of what the ranks had there, added in doubles and rounded once;
+ * the others stay. from (n_ranks + 1). */
+pnb_status pnb__peers_sum_part(pnb_peers *r, float *data, const size_t *from, pnb_error *err);
+
 /* Whether any rank has `flag` up. */
 pnb_status pnb__peers_any(pnb_peers *r, bool *flag, pnb_error *err);
 

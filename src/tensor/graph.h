@@ -293,9 +293,11 @@ pnb__tensor *pnb__pair_log_sums(pnb__tensor *x, double rate);
 pnb__tensor *pnb__pair_labelled(pnb__tensor *x, pnb__tensor *y, pnb__tensor *row, pnb__tensor *col,
                                 const pnb__marks *marks);
 pnb__tensor *pnb__pair_blend(pnb__tensor *x, pnb__tensor *y, pnb__tensor *v, double scale);
-/* x (B,K,D), y (B,K,D) -> (B): [margin + s_ij - s_ii]+ summed over j != i, or the largest, s_ij the
- * largest of the K x K products of a pair; of equal ones the first has the gradient */
-pnb__tensor *pnb__pair_margins(pnb__tensor *x, pnb__tensor *y, double margin, bool is_hardest);
+/* x (B1,K,D), y (B2,K,D) -> (B1): [margin + s_ij - s_im]+ summed over j != m, or the largest, s_ij
+ * the largest of the K x K products of a pair, row i's match m = first + i; of equal ones the first
+ * has the gradient */
+pnb__tensor *pnb__pair_margins(pnb__tensor *x, pnb__tensor *y, size_t first, double margin,
+                               bool is_hardest);
 /* x (B1,D), y (B2,D) -> (B1): sum_j exp(-gamma f), f = |x_i - y_j|^2, or sqrt(it + 1e-12) */
 pnb__tensor *pnb__pair_kernels(pnb__tensor *x, pnb__tensor *y, double gamma, bool is_root);
 pnb__tensor *pnb__pair_softplus(pnb__tensor *x, pnb__tensor *y, pnb__tensor *row, pnb__tensor *col);

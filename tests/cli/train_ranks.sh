@@ -23,9 +23,17 @@ for file in model optimizer; do
     check "the same bits, and whole with shares" cmp -s \
         logs/{r3,again}/checkpoints/latest/$file.safetensors
 done
-want_ranks 0 2 "${common[@]}" "${few[@]}" --name local --local-loss --rank-timeout 100
-check "--local-loss is accepted" near_runs logs/one logs/local 1e-6 1e-5
-check "and changes no bit" cmp -s logs/{one,local}/checkpoints/latest/model.safetensors
+# the losses of a rank's own rows against all columns: the gradient of the whole, but for rounding
+for n in 2 3 7; do
+    want_ranks 0 $n "${common[@]}" "${few[@]}" --name local$n --local-loss --rank-timeout 100
+    check "--local-loss by $n ranks" near_runs logs/one logs/local$n 1e-6 1e-5
+done
+want_ranks 0 3 "${common[@]}" "${few[@]}" --name local --local-loss --shard-optimizer
+check "the same bits each time" cmp -s logs/local{,3}/checkpoints/latest/model.safetensors
+rank_args=("" --local-loss)
+want_ranks 1 2 "${common[@]}" "${few[@]}" --name odd
+one_error "rank 1: its"
+rank_args=()
 
 # distributions in bfloat16 are exchanged as they are kept
 want 0 "${common[@]}" "${few[@]}" --name half1 --grad-cache-precision bf16

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Every objective of train by three processes: the bits of one; batch norms, which need the whole batch
-# in one pass, are refused once.
+# Every objective of train by three processes: the bits of one, and with --local-loss its numbers;
+# batch norms, which need the whole batch in one pass, are refused once.
 source "$(dirname "$0")/common/lib.sh"
 source "$(dirname "$0")/common/ranks.sh"
 make_small
@@ -8,6 +8,8 @@ same_bits() { # NAME ARGS...: one process and three
     want 0 "${@:2}" --name "$1.1"
     want_ranks 0 3 "${@:2}" --name "$1.3"
     check "$1: the same bits" cmp -s "logs/$1".{1,3}/checkpoints/latest/model.safetensors
+    want_ranks 0 3 "${@:2}" --name "$1.local" --local-loss
+    check "$1: --local-loss" near_runs "logs/$1".{1,local} 1e-6 1e-5
 }
 common=(train --train-data shapes/train --batch-size 4 --global-batch 12 --logs logs --workers 0
     --threads 1 --max-steps 2 --seed 3 -q)
@@ -19,6 +21,12 @@ same_bits mixed "${common[@]}" --objective pcmepp --mix-share 0.5 --pcmepp-pseud
 narrow='{"embed_dim": 16, "vision_cfg": {"base": 4, "frozen_norm": true}, "text_cfg": {"word_dim": 8}}'
 for objective in pcme vse vsepp pvse; do
     same_bits $objective "${common[@]}" --objective $objective --override "$narrow"
+done
+# over its limit a term counts 0 as a whole, though each share of it is below
+same_bits limit "${common[@]}" --model tiny --override "$small_config" --tokenizer tok.json \
+    --inclusion-limit 5 --vib-limit 2
+for term in inclusion vib; do
+    check "$term is over it" grep -q "\"$term\": 0.0," logs/limit.local/results.jsonl
 done
 want_ranks 1 2 "${common[@]}" --objective pcme --name norms
 one_error "batch norms of a pcme model need the whole batch in one pass"

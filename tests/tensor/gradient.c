@@ -396,8 +396,8 @@ static pnb__tensor *case_pair_labelled(fixture *f, int v)
 static pnb__tensor *case_pair_margins(fixture *f, int v)
 {
     size_t k = v < 2 ? 1 : 2;
-    return v < 4    ? pnb__pair_margins(IN(4, k, 3), IN(4, k, 3), 0.2, v % 2 == 1)
-           : v == 4 ? pnb__pair_margins(IN(1, 1, 2), IN(1, 1, 2), 0.2, true)
+    return v < 4    ? pnb__pair_margins(IN(4, k, 3), IN(4, k, 3), 0, 0.2, v % 2 == 1)
+           : v == 4 ? pnb__pair_margins(IN(1, 1, 2), IN(1, 1, 2), 0, 0.2, true)
                     : NULL;
 }
 

@@ -22,7 +22,7 @@ typedef struct pnb__train_args {
     pnb__text_list aug_cfg, milestones;
     int64_t rank_timeout;
     bool show, freeze_bn_stats, freeze_layer_norm;
-    bool prolip, adamp, local_loss, gather_with_grad;
+    bool prolip, adamp, gather_with_grad;
 } pnb__train_args;
 
 /* What --recipe and --objective say, before anything else does. */

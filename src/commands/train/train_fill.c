@@ -192,7 +192,7 @@ static pnb_status check_unsupported(pnb__app *app, const pnb__train_args *a)
     if ((a->freeze_bn_stats && !a->job.lock_image) || (a->freeze_layer_norm && !a->job.lock_text))
         return pnb__usage(app, "--lock-image-freeze-bn-stats goes with --lock-image, "
                                "--lock-text-freeze-layer-norm with --lock-text");
-    if ((a->local_loss || a->gather_with_grad) && app->ranks == NULL)
+    if ((a->job.local_loss || a->gather_with_grad) && app->ranks == NULL)
         pnb__say(app, "--local-loss and --gather-with-grad change nothing in one process: the loss "
                       "sees the whole batch with its gradient");
     return PNB_OK;

@@ -339,9 +339,10 @@ static const pnb__option options[] = {
                  "Pairs of one step in all processes, a multiple of --batch-size, in place of "
                  "--accum-freq: the same training whatever the number of processes",
                  PNB__RANGE(1, 2147483647.0)),
-    PNB__ROW_FLAG("local-loss", AT(local_loss),
-                  "Accepted for compatibility: each of several processes computes the whole loss, "
-                  "whose gradient is the same to the bit; docs/scaling.md says what that costs"),
+    PNB__ROW_FLAG("local-loss", AT(job.local_loss),
+                  "Each of several processes computes the losses of its own pictures and captions "
+                  "against all others, not of all: the same gradient but for rounding, for less "
+                  "time; docs/scaling.md says how much"),
     PNB__ROW_FLAG("gather-with-grad", AT(gather_with_grad),
                   "Accepted for compatibility: distributions are always gathered with gradients"),
     PNB__ROW_FLAG("shard-optimizer", AT(job.shard_optimizer),

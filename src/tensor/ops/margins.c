@@ -6,7 +6,8 @@
  *
  * A strip of rows at a time, as in pairs.c: its products, its sums (kernels/ref/pairs.inc), and in
  * backward the products again, which become weights in their own place. The margins of columns are
- * those of rows with x and y exchanged: a row's own score must be in its strip. */
+ * those of rows with x and y exchanged: a row's own score must be in its strip. Where x has fewer
+ * rows than y their matches lie one behind the other in y. */
 #include "kernels/gemm_rows.h"
 #include "tensor/graph_internal.h"
 
@@ -18,6 +19,7 @@ enum { X, Y };
 /* margin: by how much a match should score above every negative; is_hardest: the nearest alone
  * counts. */
 typedef struct margin_attrs {
+    size_t first; /* row of y that is the match of row 0 */
     double margin;
     bool is_hardest;
 } margin_attrs;
@@ -29,9 +31,10 @@ static unsigned char *at(const pnb__tensor *t, const void *p, size_t elements)
 }
 
 /* One tensor on both sides is fine: strips add to gradients. */
-pnb__tensor *pnb__pair_margins(pnb__tensor *x, pnb__tensor *y, double margin, bool is_hardest)
+pnb__tensor *pnb__pair_margins(pnb__tensor *x, pnb__tensor *y, size_t first, double margin,
+                               bool is_hardest)
 {
-    const margin_attrs attrs = {margin, is_hardest};
+    const margin_attrs attrs = {first, margin, is_hardest};
     if (x == NULL || y == NULL)
         return NULL;
     return pnb__node(x->graph, PNB__OP_PAIR_MARGINS, (pnb__tensor *[]){x, y}, 2, &attrs,
@@ -42,31 +45,33 @@ pnb__tensor *pnb__pair_margins(pnb__tensor *x, pnb__tensor *y, double margin, bo
  * of each. */
 static size_t strip_rows(const pnb__tensor *t)
 {
-    size_t k = t->in[X]->shape[1], each = k * k * t->n;
+    size_t k = t->in[X]->shape[1], each = k * k * t->in[Y]->shape[0];
     return PNB_MIN(PNB_MAX(STRIP / each, (LEAST_ROWS + k - 1) / k), t->n);
 }
 
 /* Doubles for a row of hinges stand before the products. */
 static size_t room_bytes(const pnb__tensor *t)
 {
-    return (t->n * sizeof(double) + 63) / 64 * 64;
+    return (t->in[Y]->shape[0] * sizeof(double) + 63) / 64 * 64;
 }
 
-/* x (B,K,D), y (B,K,D), nothing empty -> (B) */
+/* x (B1,K,D), y (B2,K,D), nothing empty, every match a row of y -> (B1) */
 bool pnb__op_pair_margins_shape(pnb__tensor *t)
 {
     const pnb__tensor *x = t->in[X], *y = t->in[Y];
+    const size_t first = ((const margin_attrs *)t->attrs)->first;
     char tx[96], ty[96];
-    if (x->n_dims != 3 || y->n_dims != 3 || x->n == 0 || x->shape[0] != y->shape[0] ||
-        x->shape[1] != y->shape[1] || x->shape[2] != y->shape[2])
+    if (x->n_dims != 3 || y->n_dims != 3 || x->n == 0 || x->shape[0] > y->shape[0] ||
+        first > y->shape[0] - x->shape[0] || x->shape[1] != y->shape[1] ||
+        x->shape[2] != y->shape[2])
         return pnb__node_fail(t->graph, PNB_SHAPE, "pair_margins: rows %s and %s",
                               pnb__shape_text(x, tx), pnb__shape_text(y, ty));
     size_t k = x->shape[1];
     pnb__set_shape(t, 1, x->shape);
     t->saves_in = 3;
     t->work_bytes = t->work_bwd_bytes =
-        room_bytes(t) + strip_rows(t) * k * t->n * k * pnb__elem_bytes(t);
-    t->flops = 2.0 * (double)x->n * (double)(t->n * k);
+        room_bytes(t) + strip_rows(t) * k * y->shape[0] * k * pnb__elem_bytes(t);
+    t->flops = 2.0 * (double)x->n * (double)(y->shape[0] * k);
     return true;
 }
 
@@ -78,9 +83,9 @@ static pnb__margin_args make_strip(const pnb__tensor *t, size_t first, void *wor
     const pnb__tensor *x = t->in[X];
     size_t k = x->shape[1], dim = x->shape[2];
     pnb__margin_args a = {.m = PNB_MIN(strip_rows(t), t->n - first),
-                          .n = t->n,
+                          .n = t->in[Y]->shape[0],
                           .k = k,
-                          .first = first,
+                          .first = attrs->first + first,
                           .margin = attrs->margin,
                           .is_hardest = attrs->is_hardest,
                           .products = (unsigned char *)work + room_bytes(t),

@@ -275,6 +275,7 @@ static const pnb__field fields[] = {
     {"batch_by_class", AT(batch_by_class), NULL, PNB__FIELD_BOOL, true, PNB__ALSO_NONE},
     {"global_batch", AT(global_batch), NULL, PNB__FIELD_SIZE, false, PNB__ALSO_NONE},
     {"memory", AT(memory), NULL, PNB__FIELD_DOUBLE, false, PNB__ALSO_NONE},
+    {"local_loss", AT(local_loss), NULL, PNB__FIELD_BOOL, false, PNB__ALSO_NONE},
     {"shard_optimizer", AT(shard_optimizer), NULL, PNB__FIELD_BOOL, false, PNB__ALSO_NONE},
     {"train_num_samples", AT(train_num_samples), NULL, PNB__FIELD_I64, true, PNB__ALSO_NONE},
     {"workers", AT(workers), NULL, PNB__FIELD_INT, false, PNB__ALSO_NONE},

@@ -5,7 +5,8 @@
  * Gao et al. 2021):
  *   1. encode each micro-batch without gradients, collect the distributions, gather those of the
  *      other processes;
- *   2. losses over all of them, and gradients with respect to the distributions (exchange.h);
+ *   2. losses over all of them, or of our rows against all, and gradients with respect to the
+ *      distributions (exchange.h);
  *   3. per micro-batch, forward again and backward from sum(dist * d_dist), which adds into the
  *      weights' gradient stores.
  * The result is the gradient of the big batch. In part 2 rows are ordered so that the masked rows
@@ -101,12 +102,15 @@ static pnb_status build_towers(pnb__step_graphs *s, towers *tw, bool with_grad, 
     return PNB_OK;
 }
 
-/* (1/B) sum_b sum_d exp(lv): the mean uncertainty of a side, (B,D) -> (). Only looked at. */
-static pnb__tensor *mean_trace(const pnb__dist *d)
+/* (1/B) sum_b sum_d exp(lv): the mean uncertainty of a side, (B,D) -> (), or what our rows are of
+ * it. Only looked at. */
+static pnb__tensor *mean_trace(const pnb__row_share *share, const pnb__dist *d)
 {
     if (d->log_var == NULL)
         return NULL;
-    pnb__tensor *u = pnb__mean(pnb__sum(pnb__apply(PNB__EXP, d->log_var), -1), PNB__ALL_AXES);
+    pnb__tensor *ours = pnb__share_rows(share, d->log_var);
+    pnb__tensor *u = pnb__mean(pnb__sum(pnb__apply(PNB__EXP, ours), -1), PNB__ALL_AXES);
+    u = pnb__share_part(share, u);
     if (u != NULL)
         pnb__keep(u);
     return u;
@@ -149,7 +153,8 @@ static pnb_status build_loss(pnb__step_graphs *s, pnb__graph *g, const pnb__dist
                        .negative = side[NEGATIVE],
                        .has_labels = has_labels(s),
                        .n_marks = has_labels(s) ? PNB__MIX_N_MARKS : 1,
-                       .label_base = c->opts->label_smoothing};
+                       .label_base = c->opts->label_smoothing,
+                       .share = pnb__step_row_share(s)};
     in.scale = c->logit_scale != NULL ? pnb__apply(PNB__EXP, pnb__param_tensor(g, c->logit_scale))
                                       : pnb__constant(g, c->info->logit_scale);
     if (c->logit_bias != NULL)
@@ -163,8 +168,8 @@ static pnb_status build_loss(pnb__step_graphs *s, pnb__graph *g, const pnb__dist
         in.teacher_scale = pnb__teacher_scale(c->teacher);
     }
     status = pnb__loss_build(&s->loss, g, &in, &c->opts->loss, err);
-    s->image_unc = mean_trace(&side[IMAGE]);
-    s->text_unc = mean_trace(&side[TEXT]);
+    s->image_unc = mean_trace(&in.share, &side[IMAGE]);
+    s->text_unc = mean_trace(&in.share, &side[TEXT]);
     if (status == PNB_OK)
         status = pnb__graph_plan(g, s->loss.total, err);
     return status == PNB_OK && !c->is_planning ? pnb__loss_start(&s->loss, err) : status;
@@ -384,6 +389,7 @@ pnb_status pnb__step_create(pnb__step_graphs **out, pnb__contrastive *c, pnb_err
     s->n_micro = pnb__step_first_micro(s, c->exchange->rank + 1) - s->first_micro;
     if (c->is_planning) /* what is chosen is chosen for the rank that has most */
         s->n_micro = (s->n_all + c->exchange->n_ranks - 1) / c->exchange->n_ranks;
+    s->shares_rows = c->opts->local_loss && c->exchange->n_ranks > 1;
     s->length = c->info->text.context_length;
     s->n_patches = c->info->vision.n_patches;
     s->n_kept = pnb__mask_n_kept(s->n_patches, c->opts->mask_keep);

@@ -25,6 +25,12 @@ typedef struct side_arrays {
     uint16_t *rounded[N_PARTS];         /* bfloat16; NULL else */
 } side_arrays;
 
+/* What a loss gave, and its gated terms before their gates: doubles alone, so that they are added
+ * as an array. */
+typedef struct pnb__step_loss_values {
+    double term[PNB_N_LOSS_TERMS], total, unc[2], gated[PNB__LOSS_MOST_GATES];
+} pnb__step_loss_values;
+
 struct pnb__step_graphs {
     size_t n_negatives; /* rows of a micro-batch */
     size_t batch, n_masked, length, n_patches, n_kept, dim;
@@ -36,6 +42,9 @@ struct pnb__step_graphs {
     pnb__dist loss_side[N_SIDES]; /* inputs of part 2 */
     pnb__dist seed[N_SIDES];      /* inputs of part 3: gradients of the distributions */
     pnb__loss loss;
+    bool shares_rows; /* each process computes the losses of its rows; else all do those of all */
+    pnb__step_loss_values values; /* of all processes, where they share */
+    bool is_closed[PNB__LOSS_MOST_GATES];
     pnb__tensor *image_unc, *text_unc; /* mean traces, NULL without uncertainty */
     side_arrays arrays[N_SIDES];       /* all micro-batches, n_all > 1 */
     float *pixels; /* copies of our batches, n_all > 1 or where pictures are mixed */
@@ -98,9 +107,30 @@ static inline pnb__tensor **pnb__dist_part(pnb__dist *d, int part)
     return part == MEAN ? &d->mean : part == LOG_VAR ? &d->log_var : &d->residual;
 }
 
+/* Whether the loss reads part `i` of all sides' parts. */
+static inline bool pnb__step_has_part(const pnb__step_graphs *s, int i)
+{
+    pnb__dist side = s->loss_side[i / N_PARTS];
+    return *pnb__dist_part(&side, i % N_PARTS) != NULL;
+}
+
 static inline bool pnb__towers_has(const towers *tw, int side)
 {
     return tw->side[side].mean != NULL;
 }
+
+/* ---- step_exchange.c ---- */
+
+/* Our rows, where the processes share them. */
+pnb__row_share pnb__step_row_share(const pnb__step_graphs *s);
+/* The distributions of all processes into the arrays of the step. */
+pnb_status pnb__step_gather_rows(const pnb__step_graphs *s, pnb_error *err);
+/* Runs the graph of the loss until all agree on what it is. */
+pnb_status pnb__step_run_loss(pnb__step_graphs *s, pnb_error *err);
+/* Of the last run, all rows counted. */
+pnb__step_loss_values pnb__step_loss_values_of(const pnb__step_graphs *s);
+/* Gradients of distributions and of the logits' scalars, read from that graph, become such that
+ * every part of the loss counts once over the processes. */
+pnb_status pnb__step_settle_grads(const pnb__step_graphs *s, pnb_error *err);
 
 #endif

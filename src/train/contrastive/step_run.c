@@ -285,7 +285,7 @@ static pnb_status run_loss(pnb__step_graphs *s, pnb_error *err)
     if (status == PNB_OK)
         status = draw_samples(s, err);
     if (status == PNB_OK)
-        status = pnb__graph_run(s->loss_graph, err);
+        status = pnb__step_run_loss(s, err);
     for (int i = 0; i < N_SIDES * N_PARTS && status == PNB_OK; i++)
         read_input_grad(s, *pnb__dist_part(&s->loss_side[i / N_PARTS], i % N_PARTS),
                         s->arrays[i / N_PARTS].d[i % N_PARTS]);
@@ -306,67 +306,6 @@ static pnb_status back_micro(pnb__step_graphs *s, size_t micro, pnb_error *err)
         pnb__write_f32(seed, s->row_scratch);
     }
     return status == PNB_OK ? pnb__graph_run(s->back.graph, err) : status;
-}
-
-/* Rows of one array between the processes. Those of a process lie in two blocks, masked originals
- * and the others; of masked sides in one. Rounded rows go as they are kept, two numbers in the
- * place of one: bytes are what is moved. */
-static pnb_status exchange_rows(const pnb__step_graphs *s, int side, int part, pnb_error *err)
-{
-    const pnb__exchange *x = s->owner->exchange;
-    const side_arrays *a = &s->arrays[side];
-    const size_t in_one = a->rounded[part] != NULL ? 2 : 1;
-    const size_t first = side == NEGATIVE ? s->n_negatives : s->n_masked;
-    const size_t widths[2] = {first * s->dim, (s->batch - s->n_masked) * s->dim};
-    float *rows = in_one == 2 ? (float *)(void *)a->rounded[part] : a->value[part];
-    pnb_status status = PNB_OK;
-    for (int block = 0; block < (side < MASKED_IMAGE ? 2 : 1) && status == PNB_OK; block++) {
-        for (size_t p = 0; p <= x->n_ranks; p++)
-            s->from[p] = pnb__step_first_micro(s, p) * widths[block] / in_one;
-        if (widths[block] > 0)
-            status = x->gather(x->self, rows, s->from, err);
-        rows += s->n_all * widths[block] / in_one;
-    }
-    return status;
-}
-
-/* Which rows of the teacher belong to the pairs of the step: all processes have all of its rows. */
-static pnb_status gather_teacher(const pnb__step_graphs *s, pnb_error *err)
-{
-    const pnb__exchange *x = s->owner->exchange;
-    pnb_status status = PNB_OK;
-    for (size_t p = 0; p <= x->n_ranks; p++)
-        s->from[p] = pnb__step_first_micro(s, p) * s->batch;
-    for (int side = 0; side < 2 && s->owner->teacher != NULL && status == PNB_OK; side++)
-        status = x->gather(x->self, (float *)(void *)s->teacher_row[side], s->from, err);
-    return status;
-}
-
-static pnb_status gather_rows(const pnb__step_graphs *s, pnb_error *err)
-{
-    pnb_status status = gather_teacher(s, err);
-    for (int i = 0; i < N_SIDES * N_PARTS && status == PNB_OK; i++) {
-        pnb__dist side = s->loss_side[i / N_PARTS];
-        if (*pnb__dist_part(&side, i % N_PARTS) != NULL)
-            status = exchange_rows(s, i / N_PARTS, i % N_PARTS, err);
-    }
-    return status;
-}
-
-/* The scalars of the logits have the gradient of the whole loss in every process: it counts once.
- */
-static pnb_status count_once(const pnb__step_graphs *s, pnb_error *err)
-{
-    const pnb__contrastive *c = s->owner;
-    pnb__param *const scalars[] = {c->logit_scale, c->logit_bias};
-    pnb_status status = PNB_OK;
-    for (size_t i = 0; i < PNB_COUNT(scalars) && c->exchange->rank > 0 && status == PNB_OK; i++) {
-        const pnb__param *p = scalars[i];
-        if (p != NULL && p->grad_store != NULL)
-            status = s->kernels.mem_zero(c->ctx, p->grad_store,
-                                         p->n * PNB__REAL_SIZE(s->kernels.real), err);
-    }
-    return status;
 }
 
 /* Called in the backward pass of the last micro-batch, when a weight has all of its gradient: those
@@ -417,11 +356,11 @@ static pnb_status run_accumulation(pnb__step_graphs *s, pnb__contrastive *c, dou
     for (size_t micro = 0; micro < s->n_micro && status == PNB_OK; micro++)
         status = encode_micro(s, c, micro, data_s, err);
     if (status == PNB_OK)
-        status = gather_rows(s, err);
+        status = pnb__step_gather_rows(s, err);
     if (status == PNB_OK)
         status = run_loss(s, err);
     if (status == PNB_OK)
-        status = count_once(s, err);
+        status = pnb__step_settle_grads(s, err);
     if (status == PNB_OK)
         status = add_stores(s, false, err);
     for (size_t micro = 0; micro < s->n_micro && status == PNB_OK; micro++) {
@@ -467,14 +406,11 @@ static int find_culprit(const pnb__step_graphs *s)
 static pnb_status read_values(const pnb__step_graphs *s, pnb__contrastive *c, pnb__step_values *out,
                               pnb_error *err)
 {
-    const pnb__loss *loss = &s->loss;
-    for (int i = 0; i < PNB_N_LOSS_TERMS; i++)
-        c->term[i] = loss->term[i] == NULL ? 0 : pnb__read_scalar(loss->term[i]);
-    out->total = pnb__read_scalar(loss->total);
-    pnb__figures_add(&out->batch, "image_uncertainty", NULL,
-                     s->image_unc == NULL ? 0 : pnb__read_scalar(s->image_unc));
-    pnb__figures_add(&out->batch, "text_uncertainty", NULL,
-                     s->text_unc == NULL ? 0 : pnb__read_scalar(s->text_unc));
+    const pnb__step_loss_values v = pnb__step_loss_values_of(s);
+    memcpy(c->term, v.term, sizeof v.term);
+    out->total = v.total;
+    pnb__figures_add(&out->batch, "image_uncertainty", NULL, v.unc[0]);
+    pnb__figures_add(&out->batch, "text_uncertainty", NULL, v.unc[1]);
     return pnb__graph_check(pnb__step_is_whole(s) ? s->whole.graph : s->loss_graph, err);
 }
 

@@ -12,11 +12,13 @@ static pnb__tensor *one_way(const pnb__distill_in *in, bool is_turned)
     pnb__tensor *x = is_turned ? in->text : in->image, *y = is_turned ? in->image : in->text;
     pnb__tensor *a = is_turned ? in->teacher_text : in->teacher_image;
     pnb__tensor *b = is_turned ? in->teacher_image : in->teacher_text;
-    pnb__tensor *against_own = pnb__pair_cross_entropy(x, y, in->targets);
-    pnb__tensor *mixed = pnb__pair_blend(a, b, y, in->teacher_scale);
+    pnb__tensor *asks = pnb__share_rows(&in->share, x);
+    pnb__tensor *against_own = pnb__pair_cross_entropy(asks, y, in->targets);
+    pnb__tensor *mixed = pnb__pair_blend(pnb__share_rows(&in->share, a), b, y, in->teacher_scale);
     /* l_ii - sum_j P_ij l_ij in one product: x_i . (y_i - sum_j P_ij y_j) */
-    pnb__tensor *rest = pnb__sum(pnb__mul(x, pnb__sub(y, mixed)), -1);
-    return pnb__mean(pnb__add(against_own, rest), PNB__ALL_AXES);
+    pnb__tensor *own = pnb__share_rows(&in->share, y);
+    pnb__tensor *rest = pnb__sum(pnb__mul(asks, pnb__sub(own, mixed)), -1);
+    return pnb__share_part(&in->share, pnb__mean(pnb__add(against_own, rest), PNB__ALL_AXES));
 }
 
 /* What the teacher finds for each picture, and for each caption: two distributions. */

@@ -3,6 +3,7 @@
 #define PNB_TRAIN_LOSSES_DISTILL_H
 
 #include "models/tower.h"
+#include "train/losses/row_share.h"
 #include "tensor/graph.h"
 
 /* Pairs of a step, ours and the teacher's of the same inputs. */
@@ -11,6 +12,7 @@ typedef struct pnb__distill_in {
     pnb__tensor *targets;                      /* (B) int32: row numbers */
     pnb__tensor *teacher_image, *teacher_text; /* (B,D'), unit rows */
     double teacher_scale;                      /* c of its logits, above 0 */
+    pnb__row_share share; /* the rows that are asked; `targets` is of these alone */
 } pnb__distill_in;
 
 /* Mean of both ways of the cross-entropy between the teacher's and our distributions over the

@@ -175,7 +175,7 @@ static pnb_status check_term(const pnb__term_build *b, pnb_loss_term term, pnb_e
 pnb_status pnb__loss_build(pnb__loss *out, pnb__graph *g, const pnb__loss_in *in,
                            const pnb_loss_opts *opts, pnb_error *err)
 {
-    *out = (pnb__loss){.negative_only = in->negative_only};
+    *out = (pnb__loss){.negative_only = in->negative_only, .share = in->share};
     const pnb__loss_in safe = pnb__terms_clip(g, in);
     pnb__term_build b = {.g = g, .in = &safe, .opts = opts, .out = out};
     if (pnb__constant(g, 0) == NULL) /* a tower failed to build: the plan says why */
@@ -197,6 +197,14 @@ pnb_status pnb__loss_build(pnb__loss *out, pnb__graph *g, const pnb__loss_in *in
     return status;
 }
 
+bool pnb__loss_asks_images(const pnb_loss_opts *opts)
+{
+    bool any = false;
+    for (int i = 0; i < PNB_N_LOSS_TERMS; i++)
+        any = any || (opts->weight[i] > 0 && pnb__term_rows[i].asks_images);
+    return any;
+}
+
 /* ---- labels ---- */
 
 /* The first of the largest labels of a row: the lowest column of the largest mark. */
@@ -210,12 +218,18 @@ static int32_t match_of(const int32_t *columns, const float *weights, size_t n_m
     return columns[best];
 }
 
+/* Rows of labels: those of the batch, of which a loss over a share of them has fewer. */
+static size_t n_labelled(const pnb__loss *loss, const pnb__tensor *any)
+{
+    return pnb__is_shared(&loss->share) ? loss->share.n_all : pnb__dim(any, 0);
+}
+
 /* What pseudo positives of one way are measured by: where the match of each row stands. */
 static pnb_status fill_match(const pnb__loss *loss, const pnb__pair_labels *labels, int way,
                              pnb_error *err)
 {
     pnb__tensor *match = loss->match[way];
-    size_t n = match != NULL ? pnb__dim(match, 0) : 0;
+    size_t n = match != NULL ? n_labelled(loss, match) : 0;
     size_t n_marks = match != NULL ? pnb__dim(loss->columns[way], 1) : 0;
     int32_t *places = NULL;
     if (match == NULL)
@@ -225,7 +239,7 @@ static pnb_status fill_match(const pnb__loss *loss, const pnb__pair_labels *labe
         places[b] = match_of(labels->columns[way] + b * n_marks, labels->weights[way] + b * n_marks,
                              n_marks);
     if (status == PNB_OK)
-        pnb__write_i32(match, places);
+        status = pnb__share_write_i32(&loss->share, match, places, 1, err);
     pnb__free(places);
     return status;
 }
@@ -237,9 +251,14 @@ pnb_status pnb__loss_set_labels(const pnb__loss *loss, const pnb__pair_labels *l
     for (int way = 0; way < 2 && status == PNB_OK; way++) {
         if (loss->columns[way] == NULL)
             continue;
-        pnb__write_i32(loss->columns[way], labels->columns[way]);
-        pnb__write_f32(loss->weights[way], labels->weights[way]);
-        status = fill_match(loss, labels, way, err);
+        size_t n_marks = pnb__dim(loss->columns[way], 1);
+        status = pnb__share_write_i32(&loss->share, loss->columns[way], labels->columns[way],
+                                      n_marks, err);
+        if (status == PNB_OK)
+            status = pnb__share_write_f32(&loss->share, loss->weights[way], labels->weights[way],
+                                          n_marks, err);
+        if (status == PNB_OK)
+            status = fill_match(loss, labels, way, err);
     }
     return status;
 }
@@ -306,17 +325,17 @@ pnb_status pnb__loss_set_step(const pnb__loss *loss, uint64_t seed, int64_t step
 /* ---- constants ---- */
 
 /* CLIP's targets: pair i belongs to row i. */
-static pnb_status fill_targets(pnb__tensor *targets, pnb_error *err)
+static pnb_status fill_targets(const pnb__loss *loss, pnb_error *err)
 {
-    size_t n = pnb__dim(targets, 0);
+    size_t n = n_labelled(loss, loss->targets);
     int32_t *rows = pnb__alloc_array(n, sizeof *rows);
     if (rows == NULL)
         return pnb__fail_nomem(err, n * sizeof *rows);
     for (size_t i = 0; i < n; i++)
         rows[i] = (int32_t)i;
-    pnb__write_i32(targets, rows);
+    pnb_status status = pnb__share_write_i32(&loss->share, loss->targets, rows, 1, err);
     pnb__free(rows);
-    return PNB_OK;
+    return status;
 }
 
 /* Row b matches row b, by 1; with negative_only by nothing. */
@@ -328,7 +347,7 @@ static pnb_status fill_own_labels(const pnb__loss *loss, pnb_error *err)
     pnb_status status;
     if (any == NULL)
         return PNB_OK;
-    size_t n = pnb__dim(any, 0), n_marks = pnb__dim(any, 1);
+    size_t n = n_labelled(loss, any), n_marks = pnb__dim(any, 1);
     PNB_TRY(PNB_ALLOC(columns, n * n_marks, err));
     PNB_TRY(PNB_ALLOC(weights, n * n_marks, err));
     for (size_t i = 0; i < n * n_marks; i++) {
@@ -359,6 +378,9 @@ pnb_status pnb__loss_start(const pnb__loss *loss, pnb_error *err)
     if (status == PNB_OK && loss->off != NULL)
         fill_off(loss->off);
     if (status == PNB_OK && loss->targets != NULL)
-        status = fill_targets(loss->targets, err);
+        status = fill_targets(loss, err);
+    const double open = 1;
+    for (size_t i = 0; i < loss->n_gates; i++)
+        pnb__write_f64(loss->gates[i].open, &open);
     return status;
 }

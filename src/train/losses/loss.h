@@ -17,6 +17,9 @@ pnb_status pnb__loss_start(const pnb__loss *loss, pnb_error *err);
  */
 pnb_status pnb__loss_set_step(const pnb__loss *loss, uint64_t seed, int64_t step,
                               const size_t *row_of, pnb_error *err);
+/* Whether a term compares rows with all images, so that their gradient is made by all processes
+ * that have a share of the rows; that of texts always is. */
+bool pnb__loss_asks_images(const pnb_loss_opts *opts);
 /* Labels of pairs, rows images and rows texts, (B,K) each: those of a row that are not the base of
  * all, less it. Each label of the one stands in the other. */
 typedef struct pnb__pair_labels {

@@ -52,12 +52,43 @@ pnb__loss_in pnb__terms_clip(pnb__graph *g, const pnb__loss_in *in)
     return out;
 }
 
+/* ---- rows ---- */
+
+/* The rows of a side that are ours. */
+static pnb__dist share_of(const pnb__loss_in *in, const pnb__dist *d)
+{
+    return (pnb__dist){.mean = pnb__share_rows(&in->share, d->mean),
+                       .log_var = pnb__share_rows(&in->share, d->log_var),
+                       .residual = pnb__share_rows(&in->share, d->residual),
+                       .n_embeddings = d->n_embeddings};
+}
+
+/* The mean over all places of what our rows have, as it counts in that of the batch. */
+static pnb__tensor *share_mean(const build *b, pnb__tensor *x)
+{
+    return pnb__share_part(&b->in->share, mean_all(x));
+}
+
 /* x where x <= limit, else 0, and with it the gradient: x times relu(1 - 1e20 relu(x - limit)). The
  * smallest excess a double can show over a limit of 1 or more is 2e-16, so the factor is 0 or 1. */
 static pnb__tensor *gate(pnb__tensor *x, double limit)
 {
     pnb__tensor *over = pnb__apply(PNB__RELU, pnb__affine(x, 1, -limit));
     return pnb__mul(x, pnb__apply(PNB__RELU, pnb__affine(over, -1e20, 1)));
+}
+
+/* The same of a term of which our rows have a share: the limit is that of the whole term, which the
+ * processes know together and behind a run: whoever runs the graph opens and closes it. */
+static pnb__tensor *gate_share(build *b, pnb__tensor *x, double limit)
+{
+    pnb__loss *out = b->out;
+    if (!pnb__is_shared(&b->in->share))
+        return gate(x, limit);
+    pnb__loss_gate *mine = &out->gates[out->n_gates++];
+    *mine = (pnb__loss_gate){x, pnb__input(b->g, PNB__REAL, 0, NULL), limit};
+    if (x != NULL)
+        pnb__keep(x);
+    return pnb__mul(x, mine->open);
 }
 
 /* u = tr Sigma = sum_d exp(lv): the uncertainty of a row. (B,D) -> (B) */
@@ -70,18 +101,19 @@ static pnb__tensor *trace(pnb__graph *g, const pnb__dist *d)
 }
 
 /* l_ij = left_i . right_j + row_i + col_j, left (B,D) and right (B,D), or (H,D) of negatives; row
- * (B) and col (B or H) may be NULL. */
+ * (B) and col (B or H) may be NULL. Left and row are of our rows alone. */
 typedef struct pairs {
     pnb__tensor *left, *right, *row, *col;
 } pairs;
 
 /* l_ii (B), a sum over rows of its own: there is no (B,B) to pick it out of. */
-static pnb__tensor *diagonal(const pairs *p)
+static pnb__tensor *diagonal(const build *b, const pairs *p)
 {
-    pnb__tensor *own = pnb__sum(pnb__mul(p->left, p->right), -1);
+    const pnb__row_share *share = &b->in->share;
+    pnb__tensor *own = pnb__sum(pnb__mul(p->left, pnb__share_rows(share, p->right)), -1);
     if (p->row != NULL)
         own = pnb__add(own, p->row);
-    return p->col != NULL ? pnb__add(own, p->col) : own;
+    return p->col != NULL ? pnb__add(own, pnb__share_rows(share, p->col)) : own;
 }
 
 /* All l_ij, (B,B), for who asks for the logits themselves; what a step computes never comes here.
@@ -94,11 +126,17 @@ static pnb__tensor *all_pairs(const pairs *p)
     return p->col != NULL ? pnb__add(all, p->col) : all;
 }
 
+/* Rows whose losses are computed. */
+static size_t n_asked(const build *b)
+{
+    return pnb__share_count(&b->in->share, pnb__dim(b->in->image.mean, 0));
+}
+
 /* Labels of the rows of images (way 0) or of texts, inputs made once for all terms that read them:
  * row b matches row b until pnb__loss_set_labels says otherwise. */
 static pnb__marks marks_of(const build *b, int way)
 {
-    const size_t shape[2] = {pnb__dim(b->in->image.mean, 0), PNB_MAX(b->in->n_marks, (size_t)1)};
+    const size_t shape[2] = {n_asked(b), PNB_MAX(b->in->n_marks, (size_t)1)};
     pnb__loss *out = b->out;
     if (out->columns[way] == NULL) {
         out->columns[way] = pnb__input(b->g, PNB__INT32, 2, shape);
@@ -118,7 +156,7 @@ static pnb__tensor *pair_loss(const build *b, pairs p, double factor)
     }
     pnb__tensor *sum = sum_all(pnb__pair_softplus(p.left, p.right, p.row, p.col));
     if (!b->in->negative_only)
-        sum = pnb__sub(sum, sum_all(diagonal(&p)));
+        sum = pnb__sub(sum, sum_all(diagonal(b, &p)));
     return pnb__affine(sum, factor, 0);
 }
 
@@ -148,12 +186,13 @@ static pnb__tensor *bias_row(pnb__tensor *bias, size_t n)
  * a goes into the left rows, so that no (B,B) matrix is scaled. */
 static pairs ppcl_pairs(pnb__graph *g, const pnb__loss_in *in)
 {
+    const pnb__dist image = share_of(in, &in->image);
     pnb__tensor *half = pnb__affine(in->scale, -0.5, 0);
-    pnb__tensor *row = pnb__mul(trace(g, &in->image), half);
+    pnb__tensor *row = pnb__mul(trace(g, &image), half);
     pnb__tensor *col = pnb__mul(trace(g, &in->text), half);
     if (in->bias != NULL)
         row = pnb__add(row, in->bias);
-    return (pairs){pnb__mul(in->image.mean, in->scale), in->text.mean, row, col};
+    return (pairs){pnb__mul(image.mean, in->scale), in->text.mean, row, col};
 }
 
 pnb__tensor *pnb__loss_logits(pnb__graph *g, const pnb__loss_in *in)
@@ -186,8 +225,9 @@ static pnb__tensor *build_siglip(build *b)
     const pnb__loss_in *in = b->in;
     pnb__tensor *scale = in->point_scale != NULL ? in->point_scale : in->scale;
     pnb__tensor *bias = in->point_scale != NULL ? in->point_bias : in->bias;
-    pnb__tensor *row = bias_row(bias, pnb__dim(in->image.mean, 0));
-    pairs p = {pnb__mul(in->image.mean, scale), in->text.mean, row, NULL};
+    pnb__tensor *row = bias_row(bias, n_asked(b));
+    pnb__tensor *image = pnb__share_rows(&in->share, in->image.mean);
+    pairs p = {pnb__mul(image, scale), in->text.mean, row, NULL};
     pnb__tensor *loss = pair_loss(b, p, 1 / n_pairs(b));
     p.right = in->negative.mean; /* the same rows ask, with the same scale and bias */
     return p.right != NULL ? add_negatives(loss, p, 1 / n_pairs(b)) : loss;
@@ -196,7 +236,7 @@ static pnb__tensor *build_siglip(build *b)
 /* Row i of a side belongs to row i of the other. */
 static pnb__tensor *targets_of(build *b)
 {
-    size_t n = pnb__dim(b->in->image.mean, 0);
+    size_t n = n_asked(b);
     if (b->out->targets == NULL)
         b->out->targets = pnb__input(b->g, PNB__INT32, 1, &n);
     return b->out->targets;
@@ -212,8 +252,10 @@ static pnb__tensor *build_clip(build *b)
     pnb__tensor *const both[] = {in->text.mean, in->negative.mean};
     if (in->negative.mean != NULL)
         texts = pnb__concat((pnb__tensor **)(uintptr_t)both, 2, 0);
-    pnb__tensor *i2t = mean_all(pnb__pair_cross_entropy(image, texts, targets_of(b)));
-    pnb__tensor *t2i = mean_all(pnb__pair_cross_entropy(in->text.mean, image, targets_of(b)));
+    pnb__tensor *asking[] = {pnb__share_rows(&in->share, image),
+                             pnb__share_rows(&in->share, in->text.mean)};
+    pnb__tensor *i2t = share_mean(b, pnb__pair_cross_entropy(asking[0], texts, targets_of(b)));
+    pnb__tensor *t2i = share_mean(b, pnb__pair_cross_entropy(asking[1], image, targets_of(b)));
     return pnb__affine(pnb__add(i2t, t2i), 0.5, 0);
 }
 
@@ -222,7 +264,7 @@ static pnb__tensor *build_clip(build *b)
 static pnb__marks matched_marks(const build *b, int way)
 {
     pnb__marks marks = marks_of(b, way);
-    size_t n = pnb__dim(b->in->image.mean, 0);
+    size_t n = n_asked(b);
     if (b->out->match[way] == NULL)
         b->out->match[way] = pnb__input(b->g, PNB__INT32, 1, &n);
     marks.match = b->out->match[way];
@@ -241,6 +283,7 @@ static const pnb__pcmepp_out *pcmepp_of(build *b)
                                .texts = {.mean = in->text.mean, .log_var = in->text.log_var},
                                .scale = in->point_scale != NULL ? in->point_scale : in->scale,
                                .shift = in->point_scale != NULL ? in->point_bias : in->bias,
+                               .share = in->share,
                                .negative_only = in->negative_only,
                                .factor = 1,
                                .smoothness = has_pseudo};
@@ -266,31 +309,37 @@ static pnb__tensor *build_pcmepp_pseudo(build *b)
 
 /* ProLIP Eq. 4: mean over rows and d of -log s(c H_d(1 in 2)) = softplus(-c H_d). H (B,D) is the
  * test of one dimension at a time; c is large because H of near-equal Gaussians is small. */
-static pnb__tensor *inclusion_of(const build *b, const pnb__dist *one, const pnb__dist *two)
+static pnb__tensor *inclusion_of(build *b, const pnb__dist *one, const pnb__dist *two)
 {
     const pnb__search_inclusion_opts opts = {!b->opts->inclusion_exact, b->opts->inclusion_eps};
     size_t begin = pnb__segment_begin(b->g);
     pnb__tensor *h = pnb__inclusion(one->mean, one->log_var, two->mean, two->log_var, &opts);
     pnb__tensor *minus = pnb__affine(h, -b->opts->inclusion_scale, 0);
-    pnb__tensor *all = mean_all(pnb__apply(PNB__SOFTPLUS, minus));
+    pnb__tensor *all = share_mean(b, pnb__apply(PNB__SOFTPLUS, minus));
     pnb__segment_end(b->g, begin, all);
-    return gate(all, b->opts->inclusion_limit);
+    return gate_share(b, all, b->opts->inclusion_limit);
 }
 
 /* An image says more than its caption: image inside text. */
 static pnb__tensor *build_inclusion(build *b)
 {
-    return inclusion_of(b, &b->in->image, &b->in->text);
+    const pnb__dist image = share_of(b->in, &b->in->image), text = share_of(b->in, &b->in->text);
+    return inclusion_of(b, &image, &text);
 }
 
 /* An original must lie inside its masked copy, which says less. The originals of the M masked rows
  * are the first M rows of the batch. */
-static pnb__tensor *masked_inclusion(const build *b, const pnb__dist *all, const pnb__dist *masked)
+static pnb__tensor *masked_inclusion(build *b, const pnb__dist *all, const pnb__dist *masked)
 {
-    size_t n = pnb__dim(masked->mean, 0);
-    pnb__dist first = {.mean = pnb__slice(all->mean, 0, 0, n),
-                       .log_var = pnb__slice(all->log_var, 0, 0, n)};
-    return inclusion_of(b, &first, masked);
+    const pnb__row_share *s = &b->in->share;
+    size_t n_all = pnb__dim(masked->mean, 0);
+    size_t at = pnb__is_shared(s) ? s->begin[0] : 0, n = pnb__is_shared(s) ? s->n[0] : n_all;
+    const pnb__row_share copies = {{at, 0}, {n, 0}, pnb__is_shared(s) ? n_all : 0};
+    pnb__dist first = {.mean = pnb__slice(all->mean, 0, at, n),
+                       .log_var = pnb__slice(all->log_var, 0, at, n)};
+    const pnb__dist ours = {.mean = pnb__share_rows(&copies, masked->mean),
+                            .log_var = pnb__share_rows(&copies, masked->log_var)};
+    return inclusion_of(b, &first, &ours);
 }
 
 /* The whole picture lies inside the one that lost patches, */
@@ -307,14 +356,16 @@ static pnb__tensor *build_txt_inclusion(build *b)
 
 /* KL(N(mu, exp lv) || N(0, 1)) per dimension: 1/2 mean_{B,D}(mu^2 + exp(lv) - lv - 1); official:
  * lv/2 in place of lv, the standard deviation where the formula has the variance. */
-static pnb__tensor *divergence(const build *b, const pnb__dist *d)
+static pnb__tensor *divergence(build *b, const pnb__dist *side)
 {
+    const pnb__dist ours = share_of(b->in, side), *d = &ours;
     size_t begin = pnb__segment_begin(b->g);
     pnb__tensor *lv = b->opts->vib_official ? pnb__affine(d->log_var, 0.5, 0) : d->log_var;
     pnb__tensor *spread = pnb__sub(pnb__apply(PNB__EXP, lv), lv);
     pnb__tensor *all = mean_all(pnb__add(pnb__apply(PNB__SQUARE, d->mean), spread));
     pnb__segment_end(b->g, begin, all);
-    return gate(pnb__affine(all, 0.5, -0.5), b->opts->vib_limit);
+    pnb__tensor *kl = pnb__share_part(&b->in->share, pnb__affine(all, 0.5, -0.5));
+    return gate_share(b, kl, b->opts->vib_limit);
 }
 
 /* Both towers, each gated by itself: one that runs away does not switch the other's term off. */
@@ -340,11 +391,21 @@ static pnb__sampled_side sampled(const build *b, int side)
     return (pnb__sampled_side){d->mean, d->log_var, b->out->noise[side]};
 }
 
+/* Those of our rows. */
+static pnb__sampled_side sampled_share(const build *b, int side)
+{
+    const pnb__row_share *share = &b->in->share;
+    const pnb__sampled_side all = sampled(b, side);
+    return (pnb__sampled_side){pnb__share_rows(share, all.mean),
+                               pnb__share_rows(share, all.log_var),
+                               pnb__share_rows(share, all.noise)};
+}
+
 /* PCME Eq. (4) to (7): every pair of the batch, and of each J x J samples. b 0 where the model has
  * none. A pair of label Y counts Y times as a match and 1 - Y times as none. */
 static pnb__tensor *build_pcme(build *b)
 {
-    pnb__sampled_side images = sampled(b, 0), texts = sampled(b, 1);
+    pnb__sampled_side images = sampled_share(b, 0), texts = sampled(b, 1);
     pnb__tensor *bias = b->in->bias != NULL ? b->in->bias : pnb__constant(b->g, 0);
     const pnb__marks marks = marks_of(b, 0);
     return pnb__soft_contrastive_marked(images, texts, b->in->scale, bias, &marks,
@@ -356,15 +417,16 @@ static pnb__tensor *build_pcme_kl(build *b)
 {
     pnb__tensor *kl[2];
     for (int s = 0; s < 2; s++) {
-        const pnb__dist *d = s == 0 ? &b->in->image : &b->in->text;
+        const pnb__dist d = share_of(b->in, s == 0 ? &b->in->image : &b->in->text);
         kl[s] = b->opts->pcme_kl_published
-                    ? pnb__sampled_divergence_published(sampled(b, s))
-                    : pnb__sampled_divergence((pnb__sampled_side){d->mean, d->log_var, NULL});
+                    ? pnb__sampled_divergence_published(sampled_share(b, s))
+                    : pnb__sampled_divergence((pnb__sampled_side){d.mean, d.log_var, NULL});
     }
     return pnb__add(kl[0], kl[1]);
 }
 
-/* Samples of both sides together, (2 B J, D); published: of more than 128 so many drawn ones. */
+/* Samples of both sides together, (2 B J, D); published: of more than 128 so many drawn ones. The
+ * logarithm of a sum is no sum over rows: who has a share of them computes it all. */
 static pnb__tensor *build_uniformity(build *b)
 {
     pnb__tensor *rows[2];
@@ -375,10 +437,10 @@ static pnb__tensor *build_uniformity(build *b)
     pnb__tensor *all = pnb__concat(rows, 2, 0);
     const size_t drawn = PNB_UNIFORMITY_DRAWN;
     if (!b->opts->uniformity_published || pnb__dim(all, 0) <= drawn)
-        return pnb__uniformity(all);
+        return pnb__share_part(&b->in->share, pnb__uniformity(all));
     b->out->drawn = pnb__input(b->g, PNB__INT32, 1, &drawn);
     b->out->n_samples = b->opts->n_samples;
-    return pnb__uniformity(pnb__gather(all, b->out->drawn));
+    return pnb__share_part(&b->in->share, pnb__uniformity(pnb__gather(all, b->out->drawn)));
 }
 
 /* (B,K,D/K) of rows of K embeddings beside each other. */
@@ -396,7 +458,7 @@ static pnb__tensor *margins(const build *b, pnb__negatives which)
     double n = (double)pnb__dim(image->mean, 0);
     double places = which == PNB__NEGATIVES_HARDEST ? n : n * n;
     pnb__tensor *sum = pnb__triplet(split(image, image->mean), split(text, text->mean),
-                                    b->opts->triplet_margin, which);
+                                    b->opts->triplet_margin, which, &b->in->share);
     return b->opts->triplet_mean ? pnb__affine(sum, 1 / places, 0) : sum;
 }
 
@@ -419,14 +481,16 @@ static pnb__tensor *build_triplet(build *b)
 /* PVSE Eq. (5) of both sides: what attention adds to the K embeddings of an input must differ. */
 static pnb__tensor *build_diversity(build *b)
 {
-    const pnb__dist *image = &b->in->image, *text = &b->in->text;
-    size_t k = image->n_embeddings;
+    const pnb__dist image = share_of(b->in, &b->in->image), text = share_of(b->in, &b->in->text);
+    size_t k = image.n_embeddings;
     b->out->off = pnb__input(b->g, PNB__REAL, 2, (size_t[]){k, k});
-    return pnb__add(pnb__diversity(split(image, image->residual), b->out->off),
-                    pnb__diversity(split(text, text->residual), b->out->off));
+    pnb__tensor *both = pnb__add(pnb__diversity(split(&image, image.residual), b->out->off),
+                                 pnb__diversity(split(&text, text.residual), b->out->off));
+    return pnb__share_part(&b->in->share, both);
 }
 
-/* PVSE Eq. (6) between the B K embeddings of both sides, gamma 0.5 as in its code. */
+/* PVSE Eq. (6) between the B K embeddings of both sides, gamma 0.5 as in its code. Rows of one side
+ * are its columns too: who has a share of them computes it all. */
 static pnb__tensor *build_mmd(build *b)
 {
     const pnb__dist *side[2] = {&b->in->image, &b->in->text};
@@ -436,7 +500,8 @@ static pnb__tensor *build_mmd(build *b)
         size_t n = pnb__dim(side[s]->mean, 0) * k, dim = pnb__dim(side[s]->mean, 1) / k;
         rows[s] = pnb__reshape(side[s]->mean, 2, (size_t[]){n, dim});
     }
-    return pnb__domain_discrepancy(rows[0], rows[1], 0.5, b->opts->mmd_published);
+    return pnb__share_part(&b->in->share,
+                           pnb__domain_discrepancy(rows[0], rows[1], 0.5, b->opts->mmd_published));
 }
 
 /* ---- a teacher ---- */
@@ -450,7 +515,8 @@ static pnb__tensor *build_distill(build *b)
                                       .targets = targets_of(b),
                                       .teacher_image = in->teacher[0].mean,
                                       .teacher_text = in->teacher[1].mean,
-                                      .teacher_scale = in->teacher_scale};
+                                      .teacher_scale = in->teacher_scale,
+                                      .share = in->share};
     return pnb__distill_pairs(&pairs_of);
 }
 
@@ -458,8 +524,11 @@ static pnb__tensor *build_distill(build *b)
 static pnb__tensor *build_distill_kl(build *b)
 {
     const pnb__loss_in *in = b->in;
-    return pnb__add(pnb__distill_gaussians(&in->image, &in->teacher[0]),
-                    pnb__distill_gaussians(&in->text, &in->teacher[1]));
+    const pnb__dist image = share_of(in, &in->image), text = share_of(in, &in->text);
+    const pnb__dist teacher[2] = {share_of(in, &in->teacher[0]), share_of(in, &in->teacher[1])};
+    pnb__tensor *both = pnb__add(pnb__distill_gaussians(&image, &teacher[0]),
+                                 pnb__distill_gaussians(&text, &teacher[1]));
+    return pnb__share_part(&in->share, both);
 }
 
 /* Which are about matches, and what they know of them: margins and InfoNCE know one match a row. A
@@ -467,7 +536,7 @@ static pnb__tensor *build_distill_kl(build *b)
 const pnb__term_row pnb__term_rows[PNB_N_LOSS_TERMS] = {
     [PNB_LOSS_PPCL] = {build_ppcl, .needs_log_var = true, .takes_labels = true},
     [PNB_LOSS_SIGLIP] = {build_siglip, .takes_labels = true},
-    [PNB_LOSS_CLIP] = {.build = build_clip, .needs_others = true},
+    [PNB_LOSS_CLIP] = {.build = build_clip, .needs_others = true, .asks_images = true},
     [PNB_LOSS_PCMEPP] = {build_pcmepp, .needs_log_var = true, .takes_labels = true,
                          .refuses_negatives = true},
     [PNB_LOSS_INCLUSION] = {build_inclusion, .needs_log_var = true},
@@ -479,17 +548,20 @@ const pnb__term_row pnb__term_rows[PNB_N_LOSS_TERMS] = {
     [PNB_LOSS_PCME] = {build_pcme, .needs_log_var = true, .takes_labels = true,
                        .refuses_negatives = true},
     [PNB_LOSS_PCME_KL] = {build_pcme_kl, .needs_log_var = true, .takes_labels = true},
-    [PNB_LOSS_UNIFORMITY] = {build_uniformity, .needs_log_var = true, .takes_labels = true},
+    [PNB_LOSS_UNIFORMITY] = {build_uniformity, .needs_log_var = true, .takes_labels = true,
+                             .asks_images = true},
     [PNB_LOSS_TRIPLET] = {build_triplet, .needs_match = true, .needs_others = true,
-                          .takes_several = true, .refuses_negatives = true},
+                          .takes_several = true, .refuses_negatives = true, .asks_images = true},
     [PNB_LOSS_PCMEPP_PSEUDO] = {build_pcmepp_pseudo, .needs_log_var = true, .needs_match = true,
-                                .takes_labels = true, .refuses_negatives = true},
+                                .takes_labels = true, .refuses_negatives = true,
+                                .asks_images = true},
     [PNB_LOSS_DIVERSITY] = {build_diversity, .takes_labels = true, .takes_several = true},
-    [PNB_LOSS_MMD] = {build_mmd, .takes_labels = true, .takes_several = true},
+    [PNB_LOSS_MMD] = {build_mmd, .takes_labels = true, .takes_several = true, .asks_images = true},
     [PNB_LOSS_DISTILL] = {.build = build_distill,
                           .needs_match = true,
                           .needs_others = true,
-                          .needs_teacher = true},
+                          .needs_teacher = true,
+                          .asks_images = true},
     [PNB_LOSS_DISTILL_KL] = {build_distill_kl, .needs_log_var = true, .needs_teacher = true,
                              .needs_spreads = true},
 };

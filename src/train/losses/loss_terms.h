@@ -21,7 +21,18 @@ typedef struct pnb__loss_in {
     bool has_labels; /* pairs match by labels of 0 to 1; false: row b matches row b alone */
     size_t n_marks;  /* labels of a row that are not label_base, at most; 0: 1 */
     double label_base;
+    pnb__row_share share; /* the rows whose losses are computed; else all */
 } pnb__loss_in;
+
+/* Terms that are switched off over a limit, some a side. */
+enum { PNB__LOSS_MOST_GATES = 5 };
+
+/* One of them where no process sees the whole term: its share before it is switched, and the input
+ * () of 1 or 0 that switches it. */
+typedef struct pnb__loss_gate {
+    pnb__tensor *share, *open;
+    double limit;
+} pnb__loss_gate;
 
 /* What must be drawn for a step: N(0,1), (B,J,D) of images and of texts. */
 enum { PNB__LOSS_N_DRAWN = 2 };
@@ -40,6 +51,9 @@ typedef struct pnb__loss {
     pnb__tensor *drawn; /* (PNB_UNIFORMITY_DRAWN) input: rows of samples */
     size_t n_samples;   /* J of those */
     pnb__tensor *off;   /* (K,K) input: 0 on the diagonal and 1 */
+    pnb__row_share share;
+    pnb__loss_gate gates[PNB__LOSS_MOST_GATES]; /* of a share of the rows; else none */
+    size_t n_gates;
 } pnb__loss;
 
 /* What every term is built from: the graph, its inputs clipped, where it puts results. */
@@ -61,6 +75,7 @@ typedef struct pnb__term_row {
     bool takes_several;     /* K embeddings of an input */
     bool refuses_negatives; /* is about matches, and knows no texts without one */
     bool needs_teacher, needs_spreads; /* its means; its log-variances, of the same width */
+    bool asks_images; /* compares rows with all images: their gradient comes from all rows */
 } pnb__term_row;
 
 extern const pnb__term_row pnb__term_rows[PNB_N_LOSS_TERMS];

@@ -53,11 +53,19 @@ static pnb__tensor *logits_of(const pnb__pcmepp_in *in, pnb__tensor *apart)
     return in->shift == NULL ? far : pnb__add(far, in->shift);
 }
 
+/* The rows of a side that are ours. */
+static pnb__side_rows share_of(const pnb__pcmepp_in *in, const pnb__side_rows *side)
+{
+    return (pnb__side_rows){.mean = pnb__share_rows(&in->share, side->mean),
+                            .log_var = pnb__share_rows(&in->share, side->log_var)};
+}
+
 /* z_bb of matching rows (B), from their own differences: no label matrix is needed for them. */
 static pnb__tensor *own_logits(const pnb__pcmepp_in *in)
 {
-    pnb__tensor *apart = pnb__sum(square(pnb__sub(in->images.mean, in->texts.mean)), 1);
-    pnb__tensor *by_image = in->images.log_var, *by_text = in->texts.log_var;
+    const pnb__side_rows images = share_of(in, &in->images), texts = share_of(in, &in->texts);
+    pnb__tensor *apart = pnb__sum(square(pnb__sub(images.mean, texts.mean)), 1);
+    pnb__tensor *by_image = images.log_var, *by_text = texts.log_var;
     if (in->distance == PNB__PCMEPP_W2) {
         pnb__tensor *stds = pnb__sub(spread(by_image, 0.5), spread(by_text, 0.5));
         return logits_of(in, pnb__add(apart, pnb__sum(square(stds), 1)));
@@ -93,15 +101,15 @@ typedef struct logit_parts {
 
 static logit_parts parts_of(const pnb__pcmepp_in *in, bool is_turned)
 {
-    const pnb__side_rows *rows = is_turned ? &in->texts : &in->images;
+    const pnb__side_rows rows = share_of(in, is_turned ? &in->texts : &in->images);
     const pnb__side_rows *cols = is_turned ? &in->images : &in->texts;
-    pnb__tensor *p = points_of(in, rows), *q = points_of(in, cols);
+    pnb__tensor *p = points_of(in, &rows), *q = points_of(in, cols);
     return (logit_parts){
         .left = pnb__mul(p, pnb__affine(in->scale, 2, 0)),
         .right = q,
-        .row = logits_of(in, own_part(in, rows, p)),
+        .row = logits_of(in, own_part(in, &rows, p)),
         .col = pnb__affine(pnb__mul(own_part(in, cols, q), in->scale), -1, 0),
-        .places = (double)pnb__dim(p, 0) * (double)pnb__dim(q, 0),
+        .places = (double)pnb__dim(in->images.mean, 0) * (double)pnb__dim(in->texts.mean, 0),
     };
 }
 

@@ -5,6 +5,7 @@
 
 #include "penumbra/loss.h"
 #include "tensor/graph.h"
+#include "train/losses/row_share.h"
 
 /* One side in a graph, (B,D). Which of the two spreads a loss reads is in its name. */
 typedef struct pnb__side_rows {
@@ -31,6 +32,7 @@ typedef enum pnb__pcmepp_distance {
 
 typedef struct pnb__pcmepp_in {
     pnb__side_rows images, texts; /* mean, log_var (B,D) */
+    pnb__row_share share;         /* without `matched`: the rows that are compared with all */
     pnb__tensor *scale, *shift;   /* (): logits = -scale * distance + shift; shift NULL: 0 */
     pnb__tensor *matched;         /* (B,B) labels in [0,1], rows images: those of mixed samples lie
                                    * between; NULL: row b matches row b and no other */

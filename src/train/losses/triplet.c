@@ -13,13 +13,35 @@ static pnb__tensor *sum_all(pnb__tensor *x)
     return pnb__sum(x, PNB__ALL_AXES);
 }
 
-/* i2t compares the texts of an image, t2i the images of a text. */
+/* Rows first .. first + n of both sides, against all: i2t compares the texts of an image, t2i the
+ * images of a text. */
+static pnb__tensor *both_ways(pnb__tensor *images, pnb__tensor *texts, const size_t run[2],
+                              double margin, bool is_hardest)
+{
+    bool all = run[1] == pnb__dim(images, 0);
+    pnb__tensor *i = all ? images : pnb__slice(images, 0, run[0], run[1]);
+    pnb__tensor *t = all ? texts : pnb__slice(texts, 0, run[0], run[1]);
+    return pnb__add(sum_all(pnb__pair_margins(i, texts, run[0], margin, is_hardest)),
+                    sum_all(pnb__pair_margins(t, images, run[0], margin, is_hardest)));
+}
+
+/* The op takes matches that lie one behind the other: a run at a time. */
 pnb__tensor *pnb__triplet(pnb__tensor *images, pnb__tensor *texts, double margin,
-                          pnb__negatives which)
+                          pnb__negatives which, const pnb__row_share *share)
 {
     bool is_hardest = which == PNB__NEGATIVES_HARDEST;
-    return pnb__add(sum_all(pnb__pair_margins(images, texts, margin, is_hardest)),
-                    sum_all(pnb__pair_margins(texts, images, margin, is_hardest)));
+    const size_t all[2] = {0, images != NULL ? pnb__dim(images, 0) : 0};
+    pnb__tensor *sum = NULL;
+    if (images == NULL || texts == NULL)
+        return NULL;
+    if (share == NULL || !pnb__is_shared(share))
+        return both_ways(images, texts, all, margin, is_hardest);
+    for (int k = 0; k < PNB__SHARE_RUNS; k++) {
+        const size_t run[2] = {share->begin[k], share->n[k]};
+        pnb__tensor *of = run[1] > 0 ? both_ways(images, texts, run, margin, is_hardest) : NULL;
+        sum = sum == NULL ? of : of == NULL ? sum : pnb__add(sum, of);
+    }
+    return sum;
 }
 
 /* sqrt(x + 1e-12): where all residuals are orthogonal the norm has no slope, and the code's is NaN

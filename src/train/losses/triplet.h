@@ -3,6 +3,7 @@
 #define PNB_TRAIN_LOSSES_TRIPLET_H
 
 #include "tensor/graph.h"
+#include "train/losses/row_share.h"
 
 /* X(NAME, name, sentence): which negatives of a row count. */
 #define PNB__NEGATIVES_LIST(X)                                                                     \
@@ -20,11 +21,12 @@ typedef enum pnb__negatives {
  * s_ij is the best of the K x K products of the embeddings of an image and a text, cosines of unit
  * rows: the multiple instance similarity of PVSE, K = 1 the product itself. Nothing of size B^2 is
  * held.
- * Shape   images (B,K,D), texts (B,K,D)      Range  margin > 0, 0.2 published
+ * Shape   images (B,K,D), texts (B,K,D); of the rows and columns those of the share, NULL: all
+ * Range   margin > 0, 0.2 published
  * Source  VSE++ Eq. (4) to (6) (Faghri et al. 2018), VSE0 is its "sum of hinges"; PVSE Eq. (3)
  * (Song and Soleymani 2019) */
 pnb__tensor *pnb__triplet(pnb__tensor *images, pnb__tensor *texts, double margin,
-                          pnb__negatives which);
+                          pnb__negatives which, const pnb__row_share *share);
 
 /* Mean over rows of || A A^T - I ||_F / K^2, A (K,D) the rows made unit vectors, (): the K
  * residuals of a row must differ. `off` (K,K) is 1 but on the diagonal. Shape   residuals (B,K,D),

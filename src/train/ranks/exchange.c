@@ -19,4 +19,5 @@ static pnb_status keep_buffers(void *self, const pnb__kernels *k, const pnb__fla
     return PNB_OK;
 }
 
-const pnb__exchange pnb__exchange_alone = {.n_ranks = 1, .gather = keep_rows, .sum = keep_buffers};
+const pnb__exchange pnb__exchange_alone = {
+    .n_ranks = 1, .gather = keep_rows, .sum_part = keep_rows, .sum = keep_buffers};

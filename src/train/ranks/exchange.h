@@ -4,6 +4,7 @@
  * pairs must see the pairs of all ranks, so a step
  *   1. encodes its samples and gathers the distributions of all ranks,
  *   2. computes the loss over all rows and its gradient with respect to every row,
+ *      or that of its own rows' losses with respect to every row, which are then summed,
  *   3. goes back through its own samples with the gradient of its own rows,
  *   4. sums the parameters' gradients over the ranks (the loop does this).
  * What all ranks compute alike, the gradient of the logits' scale and bias, is put into the sum of
@@ -26,6 +27,8 @@ typedef struct pnb__exchange {
     /* rows of n_ranks parts, in host memory, part r being the numbers from[r] to from[r + 1] - 1
      * and that of `rank` filled in: afterwards all are. */
     pnb_status (*gather)(void *self, float *rows, const size_t *from, pnb_error *err);
+    /* The same parts, all filled in by every rank: afterwards ours is the sum of theirs. */
+    pnb_status (*sum_part)(void *self, float *rows, const size_t *from, pnb_error *err);
     /* Begins a step in which each of these gradients is the sum of what it holds whenever it is
      * added or begun: the same list on all ranks. NULL, with the two below: buffers hold their sums
      * themselves. */

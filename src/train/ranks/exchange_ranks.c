@@ -67,6 +67,13 @@ static pnb_status gather(void *self, float *rows, const size_t *from, pnb_error 
     return pnb__peers_gather(m->ranks, rows, m->from, err);
 }
 
+/* Gradients of rows are needed as soon, for the backward pass. */
+static pnb_status sum_part(void *self, float *rows, const size_t *from, pnb_error *err)
+{
+    meeting *m = self;
+    return pnb__peers_sum_part(m->ranks, rows, from, err);
+}
+
 /* ---- the thread ---- */
 
 /* One bucket after the other, until told to end. What failed once is not tried again. */
@@ -428,6 +435,7 @@ static pnb_status start(meeting *m, pnb_error *err)
     m->exchange.n_ranks = pnb_peers_count(m->ranks);
     m->exchange.ranks = m->ranks;
     m->exchange.gather = gather;
+    m->exchange.sum_part = sum_part;
     pnb_status status = PNB_ALLOC(m->from, m->exchange.n_ranks + 1, err);
     if (status != PNB_OK)
         return status;

@@ -233,7 +233,7 @@ static pnb__tensor *build_striped(striped op, pnb__tensor *x, pnb__tensor *y, pn
     const size_t single[3] = {ROWS, 1, WIDE};
     marks->base = 0.01;
     if (op == MARGINS || op == HARDEST)
-        return pnb__pair_margins(pnb__reshape(x, 3, single), pnb__reshape(y, 3, single), 0.2,
+        return pnb__pair_margins(pnb__reshape(x, 3, single), pnb__reshape(y, 3, single), 0, 0.2,
                                  op == HARDEST);
     marks->columns = pnb__input(g, PNB__INT32, SHAPE(ROWS, 2));
     marks->weights = pnb__input(g, PNB__REAL, SHAPE(ROWS, 2));

@@ -14,7 +14,7 @@ static pnb__tensor *unit;
 static pnb__tensor *build_triplet(pnb__graph *g, pnb__tensor *const *leaf)
 {
     unit = pnb__input(g, PNB__REAL, 3, (size_t[]){B, 1, B});
-    return pnb__triplet(pnb__reshape(leaf[0], 3, (size_t[]){B, 1, B}), unit, MARGIN, which);
+    return pnb__triplet(pnb__reshape(leaf[0], 3, (size_t[]){B, 1, B}), unit, MARGIN, which, NULL);
 }
 
 static void fill_unit(void)
@@ -73,7 +73,7 @@ static pnb__tensor *build_best(pnb__graph *g, pnb__tensor *const *leaf)
     (void)g;
     pnb__tensor *x = pnb__reshape(leaf[0], 3, (size_t[]){B, K, D});
     pnb__tensor *y = pnb__reshape(leaf[1], 3, (size_t[]){B, K, D});
-    return pnb__triplet(x, y, MARGIN, which);
+    return pnb__triplet(x, y, MARGIN, which, NULL);
 }
 
 static double product(const double *x, const double *y)
@@ -226,7 +226,7 @@ static void ties_and_one(void **state)
         pnb__tensor *x = pnb__input_with_grad(g, 2, (size_t[]){n, n});
         pnb__tensor *o = pnb__input(g, PNB__REAL, 3, (size_t[]){n, 1, n});
         pnb__tensor *rows = pnb__reshape(x, 3, (size_t[]){n, 1, n});
-        pnb__tensor *loss = pnb__triplet(rows, o, MARGIN, PNB__NEGATIVES_HARDEST);
+        pnb__tensor *loss = pnb__triplet(rows, o, MARGIN, PNB__NEGATIVES_HARDEST, NULL);
         pnb__keep_grad(x);
         pnb__keep(loss);
         assert_ok(pnb__graph_plan(g, loss, &err), &err);
