@@ -43,6 +43,9 @@ static pnb_status make_ctx(pnb__app *app)
         pnb__error_prefix(&app->err, "--device");
         return status;
     }
+    status = pnb__together_agree_device(app, opts.device);
+    if (status != PNB_OK)
+        return status;
     if (app->cpu != NULL && app->cpu[0] != '\0')
         status = pnb_isa_parse(&opts.isa, app->cpu, &app->err);
     if (status != PNB_OK) {

@@ -84,6 +84,15 @@ pnb_status pnb__together_open(pnb__app *app, const pnb__program *program,
     return status;
 }
 
+/* The text is the trainer's own (train/ranks/agree.c), which compares for whoever has no program.
+ */
+pnb_status pnb__together_agree_device(pnb__app *app, pnb_device device)
+{
+    char text[80];
+    snprintf(text, sizeof text, "kind of device (--device): %s\n", pnb_device_name(device));
+    return pnb__peers_compare(app->ranks, "option", text, &app->err);
+}
+
 void pnb__together_fail(pnb__app *app, pnb_status status)
 {
     if (status != PNB_OK && !app->is_agreed)

@@ -12,6 +12,9 @@
  * and pnb_peers_open; ARG (another program: named) */
 pnb_status pnb__together_open(pnb__app *app, const pnb__program *program,
                               const pnb__command *command, const void *args);
+/* Before a context is made: cpu beside cuda is refused, since their rows differ in rounding; of
+ * several devices of a kind each process has its own.  Errors  ARG (named) */
+pnb_status pnb__together_agree_device(pnb__app *app, pnb_device device);
 /* Tells the others of a failure that they do not know of. */
 void pnb__together_fail(pnb__app *app, pnb_status status);
 /* Whether this process prints what went wrong. */

@@ -48,7 +48,13 @@ cp one.json t2/tokenizer.json
 cp two.json t3/tokenizer.json
 want 0 average t1 t2 --out alike -q
 check "the tokenizer is carried" cmp -s one.json alike/tokenizer.json
-want 0 average t1 m2 --out without -q
+want 0 average t1 m2 --out without
+says "m2 has no tokenizer that is read here, and t1 has one"
+want 0 average m2 t1 --out first_without
+says "and it is not carried, since the first model's files are"
+check "nor is it" test ! -e first_without/tokenizer.json
+want 0 average m1 m2 --out neither
+check "where none has one nothing is said" test ! -s err
 want 1 average t1 t2 t3 --out new
 says "t3: its tokenizer is not that of the first model: id "
 says '"circles" there, '

@@ -106,6 +106,10 @@ one_error 'rank 1: its work is not that of rank 0: "output: x.safetensors" there
 rank_args=("" "--text x")
 want_ranks 1 2 "${common[@]}" --images pictures -b 2 -o x.safetensors
 one_error "rank 1: only one of --images"
+rank_args=("" "--device ref")
+want_ranks 1 2 "${common[@]}" --images pictures -b 2 -o x.safetensors
+device='rank 1: its option is not that of rank 0: "kind of device (--device): cpu" there, "kind of device (--device): ref" here'
+one_error "$device"
 rank_args=()
 want_ranks 1 2 "${common[@]}" --images nowhere -b 2 -o x.safetensors
 one_error "rank 0: nowhere: no such file"
@@ -139,6 +143,11 @@ done
 rank_args=("" "--recall-k 0")
 want_ranks 1 2 "${eval[@]}"
 one_error "rank 1: --recall-k 0"
+rank_args=("" "--device ref")
+want_ranks 1 2 "${eval[@]}"
+one_error "$device"
+want_ranks 1 2 filter --images i.safetensors --texts t.safetensors --data shapes/train --top 0.4 --list x
+one_error "$device"
 rank_args=()
 
 # what filters leave

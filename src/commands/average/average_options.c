@@ -68,18 +68,32 @@ static pnb_status load_tokenizer(pnb_tokenizer **out, const char *dir, pnb_error
     return pnb__fail(err, status, "%s", why.text);
 }
 
+/* One of two has a tokenizer that is read here: whether their ids are the same words is not known,
+ * and of the first model's files there may be none to carry. */
+static void tell_lone(const pnb__app *app, const char *first, const char *next, bool first_has)
+{
+    pnb__warn(app,
+              "%s has no tokenizer that is read here, and %s has one: whether their ids are the "
+              "same words is not compared%s",
+              first_has ? next : first, first_has ? first : next,
+              first_has ? "" : ", and it is not carried, since the first model's files are");
+}
+
 /* The mean of two rows of a table of words is of use where both are of one word. The first model's
  * tokenizer goes along, and would be wrong for the others. */
-static pnb_status check_tokenizers(char *const *dirs, size_t n, pnb_error *err)
+static pnb_status check_tokenizers(pnb__app *app, char *const *dirs, size_t n)
 {
     pnb_tokenizer *first = NULL, *next = NULL;
     char why[PNB__TOKENIZER_WHY] = "";
+    pnb_error *err = &app->err;
     pnb_status status;
     PNB_TRY(load_tokenizer(&first, dirs[0], err));
-    for (size_t i = 1; i < n && first != NULL; i++) {
+    for (size_t i = 1; i < n; i++) {
         PNB_TRY(load_tokenizer(&next, dirs[i], err));
-        if (next != NULL)
+        if (first != NULL && next != NULL)
             PNB_TRY(pnb__tokenizer_compare(first, next, why, err));
+        if ((first != NULL) != (next != NULL))
+            tell_lone(app, dirs[0], dirs[i], first != NULL);
         if (why[0] != '\0')
             PNB_TRY(pnb__fail(err, PNB_ARG,
                               "%s: its tokenizer is not that of the first model: %s; models are "
@@ -100,7 +114,7 @@ static pnb_status write_mean(pnb__app *app, const average_args *a, char *const *
     pnb_model *mean = NULL;
     pnb_status status;
     pnb_error *err = &app->err;
-    PNB_TRY(check_tokenizers(dirs, a->dirs.n, err));
+    PNB_TRY(check_tokenizers(app, dirs, a->dirs.n));
     PNB_TRY(pnb_model_average(&mean, app->ctx, (const char *const *)dirs, shares, a->dirs.n, err));
     PNB_TRY(pnb_model_save(mean, a->out, err));
     status = pnb__model_files_copy(dirs[0], a->out, true, n_files, err);
@@ -150,9 +164,8 @@ const pnb__command pnb__cmd_average = {
         "either, and keeps what the first knew of other data (WiSE-FT): (1 - alpha) A + alpha B, "
         "number by number. More than two models have equal shares (a soup). The models must be of "
         "one architecture, with the same configuration in the same layout; penumbra convert writes "
-        "others. They must have one tokenizer, too. Tokenizer and preprocessor files are those of "
-        "the "
-        "first. During training, "
+        "others. They must have one tokenizer, too; a model without one beside others that have "
+        "some is told. Tokenizer and preprocessor files are those of the first. During training, "
         "train --ema-decay and --swa-start keep means of their own.",
     .examples = "penumbra average start logs/tuned/checkpoints/latest --alpha 0.5 --out half\n"
                 "penumbra average run1 run2 run3 --out soup",

@@ -37,6 +37,16 @@ void pnb__sizes_free(pnb_dataset *ds)
 
 /* ---- reading ---- */
 
+/* Whether there is something to read. A pipe would be waited at for ever, and a folder or a device
+ * has no number: what else stands there is a mistake that is told. */
+static bool is_there(const char *path, pnb_status *status, pnb_error *why)
+{
+    const char *special = pnb__path_is_dir(path) ? "a folder" : pnb__path_special(path);
+    if (special != NULL)
+        *status = pnb__fail(why, PNB_FORMAT, "%s is %s, a file is wanted", path, special);
+    return special == NULL && pnb__path_is_file(path);
+}
+
 /* What cannot be read says nothing: a warning, since the shards are what counts. */
 static pnb_status read_sizes(pnb_dataset *ds, pnb__shard_folder *f, pnb_error *err)
 {
@@ -44,8 +54,9 @@ static pnb_status read_sizes(pnb_dataset *ds, pnb__shard_folder *f, pnb_error *e
     char *path = pnb__path_join(f->dir, "sizes.json");
     if (path == NULL)
         return pnb__fail_nomem(err, strlen(f->dir));
-    pnb_status status =
-        pnb__path_is_file(path) ? pnb__json_load_file(&f->sizes, path, 0, &why) : PNB_OK;
+    pnb_status status = PNB_OK;
+    if (is_there(path, &status, &why))
+        status = pnb__json_load_file(&f->sizes, path, 0, &why);
     if (status == PNB_OK && f->sizes != NULL && !json_is_object(f->sizes)) {
         json_decref(f->sizes);
         f->sizes = NULL;
@@ -65,8 +76,9 @@ static pnb_status read_len(pnb_dataset *ds, pnb__shard_folder *f, pnb_error *err
     size_t n = 0;
     if (path == NULL)
         return pnb__fail_nomem(err, strlen(f->dir));
-    bool is_there = pnb__path_is_file(path);
-    pnb_status status = is_there ? pnb__read_file(path, MOST_LEN_BYTES, &text, &n, &why) : PNB_OK;
+    pnb_status status = PNB_OK;
+    if (is_there(path, &status, &why))
+        status = pnb__read_file(path, MOST_LEN_BYTES, &text, &n, &why);
     if (text != NULL) {
         f->len = strtoll(text, &end, 10);
         if (end == text || end[strspn(end, " \t\r\n")] != '\0' || f->len < 0) {

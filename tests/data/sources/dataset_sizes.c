@@ -1,5 +1,8 @@
 /* sizes.json and __len__ beside shards: silent where they are right, a warning by name where they
  * are not, and all samples there in any case. */
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include "tests/data/sources/opened.h"
 
 /* Opens the spec; its only warning has `text`, or there is none where that is NULL. */
@@ -62,6 +65,28 @@ static void test_len(void **state)
     expect_warning("s", 5, NULL);
 }
 
+/* What is no file is told, and nobody waits at it. */
+static void test_no_file(void **state)
+{
+    static const char *const names[] = {"s/sizes.json", "s/__len__"};
+    (void)state;
+    put_shards();
+    for (size_t i = 0; i < PNB_COUNT(names); i++) {
+        char *path = pnb__path_join(scratch, names[i]);
+        remove(path);
+        assert_int_equal(mkfifo(path, 0600), 0);
+        expect_warning("s", 5, " is a pipe, a file is wanted; it is not compared");
+        remove(path);
+        assert_int_equal(mkdir(path, 0700), 0);
+        expect_warning("s", 5, " is a folder, a file is wanted; it is not compared");
+        remove(path);
+        assert_int_equal(symlink("/dev/zero", path), 0);
+        expect_warning("s", 5, " is a device, a file is wanted; it is not compared");
+        remove(path);
+        pnb__free(path);
+    }
+}
+
 /* Samples that are left out are told already, and count or do not. */
 static void test_left_out(void **state)
 {
@@ -103,6 +128,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_sizes, setup, teardown),
         cmocka_unit_test_setup_teardown(test_len, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_no_file, setup, teardown),
         cmocka_unit_test_setup_teardown(test_left_out, setup, teardown),
         cmocka_unit_test_setup_teardown(test_damage, setup, teardown),
     };
