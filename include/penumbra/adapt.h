@@ -26,6 +26,7 @@
 
 #include "penumbra/ctx.h"
 #include "penumbra/embeddings.h"
+#include "penumbra/peers.h"
 #include "penumbra/truth.h"
 #include "penumbra/watch.h"
 
@@ -384,7 +385,11 @@ typedef struct pnb_adapter_data {
                                  * out.log, results.jsonl and checkpoints; logs NULL: none is kept */
     const char *resume; /* "latest", or a checkpoint's folder: goes on to the same bits. Options and
                          * data must be those of the run */
-    pnb_watch watch;    /* steps; one that stops leaves a checkpoint where a run is kept */
+    size_t n_passes;  /* forward passes of a step, which divide batch_size evenly: the same bits for
+                       * any number of processes; 0: one in each */
+    pnb_peers *ranks; /* the processes that learn together (penumbra/peers.h); NULL: this one.
+                       * Methods that train heads alone have a use for these two */
+    pnb_watch watch;  /* steps; one that stops leaves a checkpoint where a run is kept */
 } pnb_adapter_data;
 
 /* A method with what it learned. Opaque. Applying one from several threads is safe; nothing changes

@@ -360,6 +360,11 @@ pnb_status pnb_adapter_fit(pnb_adapter **out, const pnb_ctx *ctx, const char *me
     if (opts != NULL)
         a->opts = *opts;
     PNB_TRY(check_opts(a, err));
+    if ((data->ranks != NULL || data->n_passes > 1) && a->calls->learned == NULL)
+        PNB_TRY(pnb__fail(err, PNB_UNSUPPORTED,
+                          "%s is learned by one process, in no passes: only methods that train "
+                          "heads by batches of pairs share them out",
+                          a->about->name));
     PNB_TRY(check_sets(a, data, err));
     PNB_TRY(make_job(&job, a, data, err));
     PNB_TRY(a->calls->fit(a, &job, err));

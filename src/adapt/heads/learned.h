@@ -14,6 +14,7 @@
 #include "penumbra/optim.h"
 #include "tensor/graph.h"
 #include "train/losses/pair_loss.h"
+#include "train/ranks/exchange.h"
 
 enum {
     PNB__LEARNED_MAX_PARAMS = 48,
@@ -149,6 +150,45 @@ void pnb__learned_graph_reset(pnb__learned_graph *lg);
 /* x[s] (n, dim) of both sides; everything random is drawn from a->opts.seed and `step`. */
 pnb_status pnb__learned_graph_run(pnb__learned_graph *lg, float *const x[PNB_N_ADAPTER_SIDES],
                                   uint64_t step, pnb_error *err);
+
+/* Parts of a side by their number, in the order of its struct. */
+enum { PNB__LEARNED_N_PARTS = 6 };
+pnb__tensor **pnb__learned_part(pnb__learned_side *s, int part);
+/* Both sides of n rows as training has them, without a loss; to be planned by the caller. */
+pnb_status pnb__learned_graph_sides(pnb__learned_graph *lg, const pnb_adapter *a, size_t n,
+                                    bool with_grad, pnb_error *err);
+/* The loss of n pairs whose sides are inputs with gradients, of the same parts as `of` makes. */
+pnb_status pnb__learned_graph_loss(pnb__learned_graph *lg, const pnb_adapter *a, size_t n,
+                                   const pnb__learned_graph *of, pnb_error *err);
+
+/* ---- a step in passes, of several processes: learned_passes.c ---- */
+
+typedef struct pnb__learned_passes {
+    pnb_adapter *a;
+    const pnb__exchange *exchange;
+    size_t n_all, rows;                          /* passes of a step; rows of one */
+    pnb__learned_graph encode, back, loss;       /* `rows` each, and those of the batch */
+    pnb__learned_side seed[PNB_N_ADAPTER_SIDES]; /* of `back`: gradients by what it makes */
+    struct {
+        float *value, *d; /* (batch, width) */
+        size_t width;     /* 0: no side makes it */
+    } part[PNB_N_ADAPTER_SIDES * PNB__LEARNED_N_PARTS];
+    pnb__flat stores[PNB__LEARNED_MAX_PARAMS];
+    size_t n_stores;
+    double *wide; /* a gradient as it is read */
+    size_t *from; /* [processes + 1] */
+} pnb__learned_passes;
+
+/* n_all passes of a step of n_pairs; the exchange has sums of its own (pnb__exchange_create).
+ * Reset whether it succeeded or not. Errors  ARG (the passes do not come out even, or are fewer
+ * than the processes), NOMEM */
+pnb_status pnb__learned_passes_init(pnb__learned_passes *p, pnb_adapter *a, size_t n_pairs,
+                                    size_t n_all, const pnb__exchange *x, pnb_error *err);
+void pnb__learned_passes_reset(pnb__learned_passes *p);
+/* x[s] (n_pairs, dim) of both sides: gradients are ready to be summed, and p->loss has the terms.
+ */
+pnb_status pnb__learned_passes_run(pnb__learned_passes *p, float *const x[PNB_N_ADAPTER_SIDES],
+                                   uint64_t step, pnb_error *err);
 
 /* ---- for `side` and `loss` ---- */
 pnb__tensor *pnb__learned_apply(const pnb__learned_graph *lg, int side, int place, pnb__tensor *x);

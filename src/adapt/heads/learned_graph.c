@@ -138,21 +138,66 @@ static void build_side(pnb__learned_graph *lg, int side)
         lg->a->calls->learned->side(lg, side, lg->x[side], &lg->side[side]);
 }
 
+/* The loss over both sides, and the plan. */
+static pnb_status end(pnb__learned_graph *lg, bool is_training, pnb_error *err)
+{
+    lg->a->calls->learned->loss(lg);
+    if (lg->total != NULL)
+        pnb__keep(lg->total);
+    pnb_status status = pnb__graph_plan(lg->g, is_training ? lg->total : NULL, err);
+    return status == PNB_OK ? fill_constants(lg, err) : status;
+}
+
 pnb_status pnb__learned_graph_init(pnb__learned_graph *lg, const pnb_adapter *a, size_t n,
                                    bool is_training, pnb_error *err)
 {
     pnb_status status = begin(lg, a, n, is_training, err);
+    for (int s = 0; s < PNB_N_ADAPTER_SIDES && status == PNB_OK; s++)
+        build_side(lg, s);
+    return status == PNB_OK ? end(lg, is_training, err) : status;
+}
+
+pnb__tensor **pnb__learned_part(pnb__learned_side *s, int part)
+{
+    pnb__tensor **const parts[PNB__LEARNED_N_PARTS] = {&s->mean,  &s->log_var,   &s->var,
+                                                       &s->kappa, &s->inv_alpha, &s->beta};
+    return parts[part];
+}
+
+pnb_status pnb__learned_graph_sides(pnb__learned_graph *lg, const pnb_adapter *a, size_t n,
+                                    bool with_grad, pnb_error *err)
+{
+    *lg = (pnb__learned_graph){.a = a, .l = a->self, .n = n, .is_training = true};
+    pnb_status status = pnb__graph_create(&lg->g, a->ctx, PNB__F32, with_grad, err);
+    for (int s = 0; s < PNB_N_ADAPTER_SIDES && status == PNB_OK; s++)
+        build_side(lg, s);
+    return status;
+}
+
+/* A part of a side as an input like that of another number of rows. */
+static void add_leaf(pnb__learned_graph *lg, const pnb__learned_graph *of, int side, int part)
+{
+    pnb__learned_side theirs = of->side[side];
+    const pnb__tensor *x = *pnb__learned_part(&theirs, part);
+    if (x == NULL)
+        return;
+    const size_t shape[2] = {lg->n, pnb__n(x) / of->n};
+    *pnb__learned_part(&lg->side[side], part) =
+        x == of->x[side] ? lg->x[side] : pnb__input_with_grad(lg->g, pnb__n_dims(x), shape);
+}
+
+pnb_status pnb__learned_graph_loss(pnb__learned_graph *lg, const pnb_adapter *a, size_t n,
+                                   const pnb__learned_graph *of, pnb_error *err)
+{
+    pnb_status status = begin(lg, a, n, true, err);
     if (status != PNB_OK)
         return status;
-    for (int s = 0; s < PNB_N_ADAPTER_SIDES; s++)
-        build_side(lg, s);
-    a->calls->learned->loss(lg);
-    if (lg->total != NULL)
-        pnb__keep(lg->total);
-    status = pnb__graph_plan(lg->g, is_training ? lg->total : NULL, err);
-    if (status == PNB_OK)
-        status = fill_constants(lg, err);
-    return status;
+    for (int s = 0; s < PNB_N_ADAPTER_SIDES; s++) {
+        lg->x[s] = pnb__input(lg->g, PNB__REAL, 2, (size_t[]){n, a->part[s].dim});
+        for (int part = 0; part < PNB__LEARNED_N_PARTS; part++)
+            add_leaf(lg, of, s, part);
+    }
+    return end(lg, true, err);
 }
 
 pnb_status pnb__learned_graph_side(pnb__learned_graph *lg, const pnb_adapter *a, int side, size_t n,

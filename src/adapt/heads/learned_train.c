@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "adapt/heads/learned.h"
+#include "peers/peers.h"
 #include "train/trainer.h"
 
 enum { MOST_BATCHES = 20 }; /* of a validation: thirty of them take less than 600 steps */
@@ -31,6 +32,9 @@ typedef struct training {
     pnb__learned_pairs *pairs, held_out;
     bool validates;
     pnb__learned_graph step, validation;
+    pnb__learned_passes passes; /* in place of `step` where it has more than one */
+    size_t n_passes;
+    pnb__exchange *exchange; /* NULL: one pass in one process */
     size_t val_batch;
     float *x[PNB_N_ADAPTER_SIDES]; /* (the larger batch, dim) */
     float *now, *best;             /* (n_weights) */
@@ -153,6 +157,24 @@ static pnb_status open_held_out(training *t, pnb_error *err)
     return PNB_OK;
 }
 
+/* What processes compare: which rows belong together, and 256 rows of each side, evenly taken. */
+static void mark_rows(const training *t, pnb__objective *o)
+{
+    enum { LOOKED_AT = 256 };
+    const pnb__learned_pairs *p = t->pairs;
+    uint64_t pairs = 0, rows = 0;
+    for (int s = 0; s < PNB_N_ADAPTER_SIDES; s++) {
+        size_t dim = t->a->part[s].dim;
+        pairs = pnb__hash_bytes(p->row[s], p->n * sizeof *p->row[s], pairs);
+        for (size_t i = 0; i < LOOKED_AT; i++) {
+            size_t row = p->row[s][pnb__peers_part_at(p->n, LOOKED_AT, i)];
+            rows = pnb__hash_bytes(p->set[s]->mean + row * dim, dim * sizeof(float), rows);
+        }
+    }
+    o->marks[o->n_marks++] = (pnb__mark){"pairs", pairs};
+    o->marks[o->n_marks++] = (pnb__mark){"rows", rows};
+}
+
 static pnb_status open_training(void *self, const char *checkpoint, pnb__objective *o,
                                 pnb_error *err)
 {
@@ -169,20 +191,31 @@ static pnb_status open_training(void *self, const char *checkpoint, pnb__objecti
     o->n_samples = t->pairs->n;
     o->steps_per_epoch = t->steps_per_epoch;
     o->validates = t->validates;
+    if (t->exchange != NULL)
+        mark_rows(t, o);
 done:
     return status;
+}
+
+/* That of the loss. */
+static pnb__learned_graph *graph_of(training *t)
+{
+    return t->exchange != NULL ? &t->passes.loss : &t->step;
 }
 
 static pnb_status start(void *self, pnb_loader_position at, pnb__objective *o, pnb_error *err)
 {
     training *t = self;
     t->at = at;
+    size_t n = (size_t)t->a->opts.batch_size;
     pnb_status status =
-        pnb__learned_graph_init(&t->step, t->a, (size_t)t->a->opts.batch_size, true, err);
+        t->exchange != NULL
+            ? pnb__learned_passes_init(&t->passes, t->a, n, t->n_passes, t->exchange, err)
+            : pnb__learned_graph_init(&t->step, t->a, n, true, err);
     if (status == PNB_OK && t->validates)
         status = pnb__learned_graph_init(&t->validation, t->a, t->val_batch, false, err);
     if (status == PNB_OK)
-        o->graph_bytes = pnb__graph_arena_bytes(t->step.g);
+        o->graph_bytes = pnb__graph_arena_bytes(graph_of(t)->g);
     return status;
 }
 
@@ -190,6 +223,7 @@ static void close_training(void *self)
 {
     training *t = self;
     pnb__learned_graph_reset(&t->step);
+    pnb__learned_passes_reset(&t->passes);
     pnb__learned_graph_reset(&t->validation);
     pnb__learned_pairs_reset(&t->held_out);
     for (int s = 0; s < PNB_N_ADAPTER_SIDES; s++)
@@ -202,7 +236,8 @@ static void close_training(void *self)
 static pnb_status step(void *self, int64_t number, pnb__step_values *out, pnb_error *err)
 {
     training *t = self;
-    size_t n = t->step.n;
+    const pnb__learned_graph *made = graph_of(t);
+    size_t n = made->n;
     double before = pnb__now_s();
     if (t->epoch_drawn != t->at.epoch) {
         pnb__learned_pairs_shuffle(t->pairs, t->a->opts.seed, t->at.epoch);
@@ -210,17 +245,19 @@ static pnb_status step(void *self, int64_t number, pnb__step_values *out, pnb_er
     }
     pnb__learned_pairs_read(t->pairs, t->l, (size_t)t->at.batch * n, n, t->x);
     out->data_s = pnb__now_s() - before;
-    pnb_status status = pnb__learned_graph_run(&t->step, t->x, (uint64_t)number, err);
+    pnb_status status = t->exchange != NULL
+                            ? pnb__learned_passes_run(&t->passes, t->x, (uint64_t)number, err)
+                            : pnb__learned_graph_run(&t->step, t->x, (uint64_t)number, err);
     if (status == PNB_NUMERIC)
         pnb__error_prefix(err,
                           "numbers of a batch leave the range of floats: lower --lr, or divide "
                           "the embeddings by their typical length");
     if (status != PNB_OK)
         return status;
-    for (size_t i = 0; i < t->step.n_terms; i++)
-        pnb__figures_add(&out->terms, t->step.term[i].name, NULL,
-                         pnb__read_scalar(t->step.term[i].value));
-    out->total = t->early.last_loss = pnb__read_scalar(t->step.total);
+    for (size_t i = 0; i < made->n_terms; i++)
+        pnb__figures_add(&out->terms, made->term[i].name, NULL,
+                         pnb__read_scalar(made->term[i].value));
+    out->total = t->early.last_loss = pnb__read_scalar(made->total);
     t->at.batch++;
     if ((int64_t)t->at.batch == t->steps_per_epoch)
         t->at = (pnb_loader_position){t->at.epoch + 1, 0};
@@ -302,8 +339,8 @@ static pnb__run_opts run_opts(training *t)
                            .warmup = is_small ? n_steps / 20 : 0,
                            .lr_min_ratio = is_small ? 0.02 : PNB_MIN(1e-6 / fmax(o->lr, 1e-6), 1.0),
                            .lr_cooldown_power = 1,
-                           .batch_size = (size_t)o->batch_size,
-                           .accum_freq = 1,
+                           .batch_size = (size_t)o->batch_size / t->n_passes,
+                           .accum_freq = (int)t->n_passes,
                            .epochs = o->epochs,
                            .max_steps = o->steps,
                            .seed = o->seed,
@@ -330,6 +367,12 @@ static void tell(const training *t, const pnb__run_result *r)
     pnb__adapter_tell(a, PNB_N_ADAPTER_SIDES, "best_step", t->early.best_step);
 }
 
+/* As many as there are processes where nobody says more. */
+static size_t passes_of(const pnb_adapter_data *d)
+{
+    return d->n_passes > 0 ? d->n_passes : pnb_peers_count(d->ranks);
+}
+
 pnb_status pnb__learned_train(pnb_adapter *a, const pnb__adapter_job *job,
                               pnb__learned_pairs *pairs, pnb_error *err)
 {
@@ -339,12 +382,21 @@ pnb_status pnb__learned_train(pnb_adapter *a, const pnb__adapter_job *job,
                   .early = {.best_loss = NAN},
                   .steps_per_epoch = (int64_t)(pairs->n_order / (size_t)a->opts.batch_size),
                   .epoch_drawn = UINT64_MAX,
+                  .n_passes = passes_of(job->data),
                   .data = job->data};
+    pnb_status status = PNB_OK;
+    if (t.n_passes > 1 || job->data->ranks != NULL)
+        status = pnb__exchange_create(&t.exchange, job->data->ranks, err);
+    if (status != PNB_OK)
+        return status;
     const pnb__run_opts opts = run_opts(&t);
-    const pnb__objective objective = {
-        .calls = &calls, .self = &t, .settings = {a->calls->fields, a->calls->n_fields, &a->opts}};
+    const pnb__objective objective = {.calls = &calls,
+                                      .self = &t,
+                                      .settings = {a->calls->fields, a->calls->n_fields, &a->opts},
+                                      .exchange = t.exchange};
     pnb__run_result result;
-    pnb_status status = pnb__trainer_run(a->ctx, &opts, &objective, &result, err);
+    status = pnb__trainer_run(a->ctx, &opts, &objective, &result, err);
+    pnb__exchange_free(t.exchange);
     if (status == PNB_OK && !isnan(t.early.best_loss))
         status = pnb__learned_set(t.l, t.best, err);
     if (status == PNB_OK)

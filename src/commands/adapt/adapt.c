@@ -9,6 +9,7 @@
 #include "commands/common/set_use.h"
 #include "encode/encoder.h"
 #include "program/progress.h"
+#include "program/together.h"
 
 /* ---- train ---- */
 
@@ -97,7 +98,9 @@ static pnb_status fit(pnb__app *app, const pnb__adapt_train_opts *o, train_run *
                              .val_truth = run->val_truth,
                              .logs = o->logs,
                              .name = o->name,
-                             .resume = o->resume};
+                             .resume = o->resume,
+                             .n_passes = (size_t)o->n_passes,
+                             .ranks = app->ranks};
     if (pnb_adapter_method_reads(o->method, "seed")) /* --seed is every command's; not all draw */
         options.seed = (uint64_t)app->common.seed;
     data.watch = pnb__watch_begin(&watching, app, "learning", "steps");
@@ -115,7 +118,8 @@ pnb_status pnb__adapt_train(pnb__app *app, const pnb__adapt_train_opts *o, pnb__
     pnb_status status;
     PNB_TRY(load_sets(app, o, &run));
     PNB_TRY(fit(app, o, &run));
-    PNB_TRY(pnb_adapter_save(run.adapter, o->out, &app->err));
+    if (pnb__together_writes(app))
+        PNB_TRY(pnb_adapter_save(run.adapter, o->out, &app->err));
     pnb__result_text(r, "out", "written", o->out);
     pnb__adapt_put(run.adapter, r);
 done:

@@ -20,6 +20,7 @@ typedef struct pnb__adapt_train_opts {
     const char *model;    /* whose activations the sets are; NULL: they are embeddings */
     const char *hessians; /* folder of released factors; NULL: none */
     const char *out;      /* folder of the adapter */
+    int64_t n_passes, rank_timeout;
 } pnb__adapt_train_opts;
 pnb_status pnb__adapt_train(pnb__app *app, const pnb__adapt_train_opts *opts, pnb__result *r);
 

@@ -58,6 +58,12 @@ static const pnb__option train_options[] = {
                     .fallback = "each"),
     PNB__ROW_REAL("lr", AT(options.lr), "RATE", "Largest rate of the cosine; the recipe's",
                   PNB__RANGE(0, 1000)),
+    PNB__ROW_INT(
+        "passes", AT(n_passes), "N",
+        "Forward passes of a step, which several processes (mpirun, torchrun) share: the same "
+        "bits however many they are; by default one in each",
+        PNB__RANGE(1, 32768)),
+    PNB__RANK_TIMEOUT_ROW(AT(rank_timeout)),
     PNB__ROW_INT("batch-size", AT(options.batch_size), "N", "Pairs of a step; the recipe's",
                  PNB__RANGE(2, 32768)),
     PNB__ROW_INT("epochs", AT(options.epochs), "N", "Epochs; the recipe's", PNB__RANGE(1, 1e6)),
@@ -207,6 +213,7 @@ static bool check_training(pnb__app *app, const pnb__adapt_train_opts *o)
 static pnb_status run_train(pnb__app *app, void *args, pnb__result *r)
 {
     const pnb__adapt_train_opts *o = args;
+    pnb_peers_set_timeout(app->ranks, (double)o->rank_timeout);
     if (o->images == NULL && o->texts == NULL)
         return pnb__usage(app, "--images or --texts is needed, or both");
     if (o->truth == NULL && o->read.split != NULL)
@@ -235,6 +242,7 @@ static const pnb__command cmd_train = {
                 "raw.safetensors --truth train.pairs --val-images vi.safetensors --val-texts "
                 "vt.safetensors --val-truth val.pairs --out asymvlm",
     .defaults = train_defaults,
+    .joins = true,
     PNB__RUNS(train_options, pnb__adapt_train_opts, run_train)};
 
 /* ---- apply ---- */

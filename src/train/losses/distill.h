@@ -3,8 +3,8 @@
 #define PNB_TRAIN_LOSSES_DISTILL_H
 
 #include "models/tower.h"
-#include "train/losses/row_share.h"
 #include "tensor/graph.h"
+#include "train/losses/row_share.h"
 
 /* Pairs of a step, ours and the teacher's of the same inputs. */
 typedef struct pnb__distill_in {
