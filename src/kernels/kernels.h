@@ -77,9 +77,9 @@ typedef struct pnb__packed {
  * residual may be c itself. pre, when not NULL, receives the input of act (same layout as c).
  * packed, when not NULL, is read instead of b from its column packed_first on: k is that of packed,
  * alpha and bits are those of the product with b. Not with n_batch > 1.
- * By tables with halves_head_dim, of products that round: a_halves, b_halves (gemm_rounded alone):
- * the factor is bfloat16, and needs no rounding; c_halves: c and pre are written as bfloat16 (beta,
- * col_scale and residual absent). */
+ * By tables with halves_head_dim, of products that round (gemm_rounded, and gemm_bf16 where
+ * halves_gain): a_halves, b_halves (gemm_rounded alone): the factor is bfloat16, and needs no
+ * rounding; c_halves: c and pre are written as bfloat16 (beta, col_scale and residual absent). */
 typedef struct pnb__gemm_args {
     bool trans_a, trans_b;
     size_t m, n, k, lda, ldb, ldc;
@@ -114,9 +114,10 @@ typedef struct pnb__gemm_args {
  * causal: query i (aligned to the end: position n_kv - n_q + i) sees keys <= its position.
  * kv_len: number of valid keys of each batch item, or NULL for all. Never holds n_q x n_kv for a
  * whole batch: the workspace is per thread.
- * rounds: factors of all four products (forward: q, k, the weights, v) are rounded to bfloat16,
- * sums are floats; halves: q, k, v, out and their gradients are bfloat16 themselves, and nothing is
- * accumulated. Both may be asked of tables with halves_head_dim alone, halves up to that. */
+ * rounds: factors of all four products (forward: q, k, the weights, v) may be rounded to bfloat16,
+ * which tables with halves_gain do; sums are floats; halves: q, k, v, out and their gradients are
+ * bfloat16 themselves, and nothing is accumulated. Both may be asked of tables with halves_head_dim
+ * alone, halves up to that. */
 typedef struct pnb__attention_args {
     size_t n_batch, n_heads, n_q, n_kv, head_dim;
     size_t batch_q, row_q, batch_kv, row_kv, batch_out, row_out;
@@ -535,6 +536,7 @@ typedef struct pnb__kernels {
     bool parts_gain;        /* and several are faster than gemm, which is as exact */
     size_t halves_head_dim; /* values between kernels may be kept in bfloat16 where they are rounded
                                to it anyway, with heads of attention up to this; 0: no halves */
+    bool halves_gain;       /* and that is faster, not smaller alone: encoding keeps them so too */
     void (*products_bf16)(const pnb__bf16_args *a);  /* NULL where floats are as fast */
     void (*dots_bf16)(const pnb__bf16_dots_args *a); /* with products_bf16 */
     void (*products_i8)(const pnb__i8_args *a);      /* NULL where it is not twice as fast */

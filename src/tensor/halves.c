@@ -1,10 +1,10 @@
-/* Values in bfloat16 between ops that round them anyway, where a device gains by it.
+/* Values in bfloat16 between ops that round them anyway: in training, and where that is faster.
  *
  * A product with a weight in bfloat16 rounds its other factor. Where all who read a value are such
  * products, the value may be rounded by who makes it: the same bits in half the memory, and no pass
  * of its own for rounding. Attention of a graph whose projections are such products takes its q, k
- * and v in bfloat16 as well, and its products are rounded like theirs (autocast in PyTorch does the
- * same). Only what nobody keeps or sees a part of.
+ * and v in bfloat16 as well, and on a GPU its products are rounded like theirs (autocast in PyTorch
+ * does the same). Only what nobody keeps or sees a part of.
  *
  * In training with rounded products the same values are kept for backward in half the memory, and
  * their gradients are bfloat16 too: each comes from one product or from attention, and goes to
@@ -64,7 +64,9 @@ static bool may_attend(const pnb__graph *g, const pnb__tensor *t)
 
 void pnb__graph_mark_halves(pnb__graph *g)
 {
-    if (g->kernels.halves_head_dim == 0 || g->kernels.real != PNB__F32)
+    const pnb__kernels *k = &g->kernels;
+    /* a pass of training without gradients must see what the one with them sees */
+    if (k->halves_head_dim == 0 || k->real != PNB__F32 || !(k->halves_gain || g->rounds_products))
         return;
     for (size_t i = 0; i < g->n_nodes; i++) {
         pnb__tensor *t = g->nodes[i];

@@ -229,13 +229,13 @@ static void test_special_rows(void **state)
 static float *multiply_live(const pnb__kernels *k, const pnb_ctx *ctx, const product *p,
                             bool trans_a, int beta)
 {
-    size_t n_work = k->gemm_rounded_work(p->m, p->n, p->k);
+    pnb__gemm_args g = pnb__gemm_rows(p->m, p->n, p->k, trans_a, p->trans_b);
+    size_t n_work = k->gemm_rounded_work(&g);
     void *work = work_alloc(n_work);
     float *c = malloc((p->m * p->n + 1) * sizeof *c);
     assert_non_null(c);
     memcpy(c, p->residual, p->m * p->n * sizeof *c);
     c[p->m * p->n] = 7;
-    pnb__gemm_args g = pnb__gemm_rows(p->m, p->n, p->k, trans_a, p->trans_b);
     g.beta = beta, g.a = p->a, g.b = p->b, g.c = c, g.work = work;
     if (p->epilogue)
         g.bias = p->bias, g.act = PNB__GELU;
@@ -354,7 +354,7 @@ static void multiply_given(const pnb__kernels *k, const pnb_ctx *ctx, const fact
     g.a = g.a_halves ? (const void *)a->halves : a->floats;
     g.b = g.b_halves ? (const void *)b->halves : b->floats;
     g.c = c;
-    size_t n_work = k->gemm_rounded_work(g.a_halves ? 0 : HALF_M, g.b_halves ? 0 : HALF_N, HALF_K);
+    size_t n_work = k->gemm_rounded_work(&g);
     g.work = work_alloc(n_work);
     k->gemm_rounded(ctx, &g);
     wait_for(k, ctx);

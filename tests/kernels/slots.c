@@ -12,8 +12,6 @@ static const char *source_of(const pnb__kernel_slot *slot, const pnb__kernel_slo
 
 static const char *wanted(pnb__kernel_column column)
 {
-    if (column == PNB__KERNEL_HALVES)
-        return "none";
     return column == PNB__KERNEL_MEMORY || column == PNB__KERNEL_REF ? "ref" : "cpu";
 }
 

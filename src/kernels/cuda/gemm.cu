@@ -373,9 +373,11 @@ extern "C" void pnb__cuda_gemm_bf16(const pnb_ctx *ctx, const pnb__gemm_args *g)
         multiply_and_end(ctx, &longer, p);
 }
 
-extern "C" size_t pnb__cuda_gemm_rounded_work(size_t m, size_t n, size_t k)
+/* What is in halves already needs no place. */
+extern "C" size_t pnb__cuda_gemm_rounded_work(const pnb__gemm_args *g)
 {
-    return (m * k + 31 + n * k) * sizeof(unsigned short);
+    const size_t m = g->a_halves ? 0 : g->m, n = g->b_halves ? 0 : g->n;
+    return (m * g->k + 31 + n * g->k) * sizeof(unsigned short);
 }
 
 /* The factors as they lie, transposed or not, in halves: as they came, or rounded to `work`. */

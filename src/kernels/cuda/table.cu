@@ -17,6 +17,7 @@ extern "C" void pnb__cuda_overwrite(pnb__kernels *k)
     k->bf16_parts = 3;
     k->parts_gain = true; /* six products on tensor cores against one in floats */
     k->halves_head_dim = PNB__CUDA_HALVES_WIDTH;
+    k->halves_gain = true;
 #define PNB__KERNEL(column, returns, name, parameters, names) OVERWRITE_##column(name)
 #include "kernels/kernels.def"
 }

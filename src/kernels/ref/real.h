@@ -8,10 +8,23 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "kernels/bf16.h"
 #include "kernels/kernels.h"
 
 /* dst = or += value */
 #define PUT(dst, value, accumulate)                                                                \
     ((dst) = (real)((accumulate) ? (double)(dst) + (value) : (value)))
+
+/* Number i of an array of reals, or of halves; and to it. */
+#define VALUE(array, i, halves)                                                                    \
+    ((halves) ? (double)pnb__bf16_widen(((const uint16_t *)(array))[i])                            \
+              : (double)((const real *)(array))[i])
+#define PUT_VALUE(array, i, halves, value)                                                         \
+    do {                                                                                           \
+        if (halves)                                                                                \
+            ((uint16_t *)(array))[i] = pnb__bf16_of((float)(value));                               \
+        else                                                                                       \
+            ((real *)(array))[i] = (real)(value);                                                  \
+    } while (0)
 
 #endif

@@ -23,6 +23,7 @@ typedef float real;
 
 #include "kernels/ref/gemm_i8.inc"
 #include "kernels/ref/gru.inc"
+#include "kernels/ref/half_values.inc"
 #include "kernels/ref/halves.inc"
 #include "kernels/ref/inclusion.inc"
 #include "kernels/ref/layernorm.inc"
@@ -34,6 +35,7 @@ typedef float real;
 
 #include "kernels/ref/pairs.inc"
 
+#define FILL_HALVES(table, name) (table)->name = name;
 #include "kernels/ref/fill.inc"
 
 void pnb__kernels_ref_f32(pnb__kernels *k)
@@ -41,4 +43,5 @@ void pnb__kernels_ref_f32(pnb__kernels *k)
     fill_table(k);
     k->name = "ref";
     k->real = PNB__F32;
+    k->halves_head_dim = SIZE_MAX;
 }

@@ -34,6 +34,7 @@ typedef double real;
 
 #include "kernels/ref/pairs.inc"
 
+#define FILL_HALVES(table, name)
 #include "kernels/ref/fill.inc"
 
 void pnb__kernels_ref_f64(pnb__kernels *k)

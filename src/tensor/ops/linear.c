@@ -192,18 +192,25 @@ static void reserve_in_training(pnb__tensor *t)
     const linear_attrs *a = t->attrs;
     const pnb__kernels *k = &t->graph->kernels;
     size_t rows = pnb__rows(t), n = pnb__width(t), width = pnb__width(t->in[X]);
-    size_t of_dz = has_half_dz(t) ? 0 : n, of_x = t->in[X]->is_half ? 0 : width;
-    t->work_bytes = k->gemm_rounded_work(t->in[X]->is_half ? 0 : rows, n, width);
+    bool half_x = t->in[X]->is_half, half_dz = has_half_dz(t), is_kn = a->transpose_w;
+    const pnb__gemm_args y = {
+        .m = rows, .n = n, .k = width, .a_halves = half_x, .c_halves = t->is_half};
+    const pnb__gemm_args dx = {
+        .m = rows, .n = width, .k = n, .a_halves = half_dz, .c_halves = half_x};
+    const pnb__gemm_args dw = {.m = is_kn ? width : n,
+                               .n = is_kn ? n : width,
+                               .k = rows,
+                               .a_halves = is_kn ? half_x : half_dz,
+                               .b_halves = is_kn ? half_dz : half_x};
+    t->work_bytes = k->gemm_rounded_work(&y);
     if (t->aux_bytes[0] > 0)
         t->aux_bytes[0] = t->n * pnb__elem_bytes(t);
-    size_t most = PNB_MAX(k->gemm_rounded_work(has_half_dz(t) ? 0 : rows, width, n),
-                          a->transpose_w ? k->gemm_rounded_work(of_x, of_dz, rows)
-                                         : k->gemm_rounded_work(of_dz, of_x, rows));
     if (t->graph->with_grad)
-        t->work_bwd_bytes = rounded_offset(t) + most;
+        t->work_bwd_bytes =
+            rounded_offset(t) + PNB_MAX(k->gemm_rounded_work(&dx), k->gemm_rounded_work(&dw));
 }
 
-/* Where rounded factors lie: what is in halves needs no place. */
+/* Where rounded factors and sums lie: what is in halves needs no rounding. */
 void pnb__linear_reserve(pnb__tensor *t)
 {
     int parts = pnb__linear_bf16_parts(t);

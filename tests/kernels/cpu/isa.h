@@ -30,10 +30,10 @@ static void expect_changed(const pnb__kernels *before, const pnb__kernels *after
     pnb__kernels_slots(before, old);
     pnb__kernels_slots(after, new);
     for (size_t i = 0; i < PNB__N_SLOTS; i++) {
-        bool is_its = is_i8 ? old[i].column == PNB__KERNEL_I8
-                            : old[i].column == PNB__KERNEL_FAST ||
-                                  old[i].column == PNB__KERNEL_FAST_ONLY ||
-                                  old[i].column == PNB__KERNEL_BF16;
+        bool is_its =
+            is_i8 ? old[i].column == PNB__KERNEL_I8
+                  : old[i].column == PNB__KERNEL_FAST || old[i].column == PNB__KERNEL_FAST_ONLY ||
+                        old[i].column == PNB__KERNEL_BF16 || old[i].column == PNB__KERNEL_HALVES;
         if ((old[i].function != new[i].function) != is_its)
             fail_msg("slot %s is %s", old[i].name, is_its ? "left as it was" : "overwritten");
     }
@@ -76,7 +76,7 @@ static void check_own(const isa_table *t)
         pnb__kernels_slots(&k, other);
         for (size_t i = 0; i < PNB__N_SLOTS; i++)
             if (mine[i].column != PNB__KERNEL_MEMORY && mine[i].column != PNB__KERNEL_REF &&
-                mine[i].column != PNB__KERNEL_HALVES && mine[i].function == other[i].function)
+                mine[i].function == other[i].function)
                 fail_msg("slot %s is that of %s", mine[i].name, all_isas[a].name);
     }
 }

@@ -115,7 +115,7 @@ static void bf16_body(run *r, fixture *x)
     const gemm_shape *c = r->user;
     pnb__gemm_args g = gemm_args_of(r, x, c), whole = g;
     size_t n_c = g.m * g.ldc;
-    bool has_halves = r->k.halves_head_dim > 0;
+    bool has_halves = r->k.halves_gain;
     size_t bytes = r->k.gemm_bf16_work(g.m, g.k, 1);
     pnb__packed packed = {.k = g.k, .n = c->n_packed, .bf16_parts = 1};
     packed.bytes = r->k.gemm_bf16_pack_bytes(g.k, c->n_packed, 1);
@@ -176,7 +176,7 @@ static void rounded_body(run *r, fixture *x)
     void *keep = g.c, *keep_pre = g.pre;
     g.a = g.a_halves ? a : g.a, g.b = g.b_halves ? b : g.b;
     g.c = g.c_halves ? out : g.c, g.pre = pre != NULL ? pre : g.pre;
-    size_t bytes = r->k.gemm_rounded_work(g.a_halves ? 0 : g.m, g.b_halves ? 0 : g.n, g.k);
+    size_t bytes = r->k.gemm_rounded_work(&g);
     g.work = work_alloc(bytes);
     r->k.gemm_rounded(r->ctx, &g);
     if (g.c_halves)
