@@ -34,6 +34,8 @@ ROWS = [
 ]
 LARGE = [
     ("ViT-B-16 8", ["--model", "ViT-B-16", "--batch-size", "8", "--max-steps", "1"]),
+    ("ViT-B-16 8, amp_bf16", ["--model", "ViT-B-16", "--batch-size", "8", "--max-steps", "1",
+                              "--precision", "amp_bf16"]),
     ("ViT-B-16 16, less", ["--model", "ViT-B-16", "--batch-size", "16", "--memory", "3600M",
                            "--max-steps", "1"]),
 ]

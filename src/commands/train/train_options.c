@@ -365,8 +365,9 @@ static const pnb__option options[] = {
     PNB__ROW_CHOICE("precision", AT(precision), "NAME",
                     "fp32|amp|amp_bf16|amp_bfloat16|bf16|fp16|pure_bf16|pure_fp16",
                     "Arithmetic: fp32, or amp_bf16 (amp_bfloat16), where products with the blocks' "
-                    "matrices round both factors to bfloat16 and sum in floats; weights, "
-                    "optimiser, heads and losses are floats in both",
+                    "matrices round both factors to bfloat16 and sum in floats, and values between "
+                    "them are kept in half the memory; weights, their gradients, optimiser, heads "
+                    "and losses are floats in both",
                     .fallback = "fp32"),
     PNB__ROW_FILE("logs", AT(job.logs), "DIR", "Folder of runs", .fallback = "./logs",
                   .group = "Run", .writes = "/"),
