@@ -65,6 +65,30 @@ want 0 collection export photos --to npy --out from_postgres
 want 0 collection export other --to npy --out from_sqlite
 check "exported alike" cmp from_postgres/vectors.npy from_sqlite/vectors.npy
 
+# pgvector, where a machine has it: the column, its index, and the order of its inner product is csd's
+admin=${by_socket/user=penumbra/user=admin}
+if psql -q -A -t "$admin" -c "CREATE EXTENSION vector WITH SCHEMA public" 2>/dev/null; then
+    want 0 collection create near --model model --store "$by_socket" --schema near
+    want 0 collection add near --set all.safetensors
+    check "augmented vectors of width D + 1" test "$(sql 'SELECT DISTINCT vector_dims(vector) FROM near.embedding')" -eq 17
+    check "with an index on their product" grep -q "hnsw (vector vector_ip_ops)" <<<"$(sql "SELECT indexdef FROM pg_indexes WHERE schemaname = 'near'")"
+    echo "a red star" >query.txt
+    want 0 embed -m model --texts query.txt -o query.safetensors
+    want 0 search --collection near --queries query.safetensors -k 9 --json
+    python3 -c 'import json
+for h in json.load(open("out"))["hits"]: print(h["row"])' >near.ours
+    asked=$(python3 - <<'END'
+import json, struct
+data = open("query.safetensors", "rb").read()
+n = int.from_bytes(data[:8], "little")
+begin, end = (8 + n + at for at in json.loads(data[8:8 + n])["mean"]["data_offsets"])
+print([*struct.unpack("<%df" % ((end - begin) // 4), data[begin:end]), 1.0])
+END
+    )
+    sql "SET enable_indexscan = off; SELECT number FROM near.embedding ORDER BY vector <#> '$asked' LIMIT 9" >near.theirs
+    check "and their order is ours" cmp near.ours near.theirs
+fi
+
 # names of files are bytes
 mkdir odd
 tar -xf shapes/train/00000.tar -C odd --wildcards '*.png'
