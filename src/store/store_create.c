@@ -81,8 +81,11 @@ static pnb_status check_no_database(const built_file *f, pnb_error *err)
     struct stat info;
     if (lstat(f->path, &info) != 0)
         return PNB_OK;
-    return pnb__fail(err, PNB_EXISTS, "%s is there already; a collection has a database of its own",
-                     f->path);
+    return pnb__fail(
+        err, PNB_EXISTS,
+        "%s is there already; a collection has a database of its own (where making one was "
+        "cut off no folder names it, and it can be removed)",
+        f->path);
 }
 
 static pnb_status find_built(const pnb__place *place, built_file *f, pnb_error *err)
