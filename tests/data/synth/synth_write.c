@@ -145,8 +145,8 @@ static void test_split(void **state)
         }
         ASSERT_OK(pnb__split_add(&split, &item, &err));
     }
-    const pnb__synth_text texts[] = {{"0-1", "a \"word\"", 0, (double)NAN, NULL},
-                                     {"1-2", "", 3, 1.5, ", \"noise\": true"}};
+    const pnb__synth_text texts[] = {{"0-1", "a \"word\"", 0, (double)NAN, 2.5, NULL},
+                                     {"1-2", "", 3, 1.5, (double)NAN, ", \"noise\": true"}};
     ASSERT_OK(pnb__split_texts(&split, texts, 2, &err));
     ASSERT_OK(pnb__split_close(&split, &err));
     assert_true(split.n_items == 3 && split.n_shards == 2);
@@ -158,7 +158,8 @@ static void test_split(void **state)
     assert_true(is_there("s/truth/val.pairs"));
     text_is("s/val/sizes.json", "{\n  \"00000.tar\": 2,\n  \"00001.tar\": 1\n}\n");
     text_is("s/val/captions.jsonl",
-            "{\"id\": \"0-1\", \"level\": 0, \"text\": \"a \\\"word\\\"\"}\n"
+            "{\"id\": \"0-1\", \"level\": 0, \"text\": \"a \\\"word\\\"\", \"expected_bits\": "
+            "2.50000}\n"
             "{\"id\": \"1-2\", \"level\": 3, \"text\": \"\", \"entropy_bits\": 1.50000, "
             "\"noise\": true}\n");
     text_is("s/val/images.jsonl",
