@@ -30,6 +30,9 @@ check "the same seed, the same set; another, another" \
     test "$(uniq sums | wc -l)" -eq 2 -a "$(sort -u sums | wc -l)" -eq 2
 want 0 data shapes --out foggy --n 30 --size 32 --blur 0.5 --max-blur 0.2 --occlude 0.5 --grey 0.5 --json
 check "most are ambiguous" python3 -c 'import json; assert json.load(open("out"))["n_ambiguous"] > 15'
+want 0 data shapes --out wordy --n 30 --size 32 --wordy 1 -q
+check "every caption stands in more words" test "$(cat wordy/*/captions.jsonl | grep -cvE '"text": "(this shows|a picture of|somebody has|one can see|look closely|as far as) ')" -eq 0
+want 2 data shapes --out wordy2 --n 30 --wordy 1.5
 want 0 data shapes --out faint --n 30 --size 32 --blur 0.5 --max-blur 0.01 --occlude 0.5 --grey 0.5
 check "--max-blur changes pictures" test "$(cmp -s foggy/train/00000.tar faint/train/00000.tar; echo $?)" -eq 1
 want 2 data shapes --out none --val-share 0.6 --test-share 0.6

@@ -54,8 +54,8 @@ pnb_status pnb__carry_fields(pnb__buf *extra, const pnb_sample *sample, bool is_
                              pnb_error *err);
 
 /* What a record says of the ambiguity of its picture or caption, behind a comma where the object
- * has a field already: "ambiguity" (an object), "entropy_bits", "expected_bits" and "dose". A row of a picture has
- * them from pnb__carry_fields. */
+ * has a field already: "ambiguity" (an object), "entropy_bits", "expected_bits" and "dose". A row
+ * of a picture has them from pnb__carry_fields. */
 void pnb__append_known(pnb__buf *extra, const json_t *record);
 
 /* The class of a sample, its name and number where they are known, the same way. */

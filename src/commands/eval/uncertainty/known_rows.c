@@ -84,10 +84,11 @@ static pnb_status refuse_field(const pnb_embeddings *set, const char *field, pnb
                         json_is_object(value) ? " {...}" : "");
     }
     if (status == PNB_OK)
-        status = pnb__fail(err, PNB_NOT_FOUND,
-                           "no row has the field \"%s\"; the first row has %.300s. embed carries "
-                           "\"ambiguity\", \"entropy_bits\", \"expected_bits\" and \"dose\" of the records along",
-                           field, has.size > 0 ? has.data : "no further fields");
+        status = pnb__fail(
+            err, PNB_NOT_FOUND,
+            "no row has the field \"%s\"; the first row has %.300s. embed carries "
+            "\"ambiguity\", \"entropy_bits\", \"expected_bits\" and \"dose\" of the records along",
+            field, has.size > 0 ? has.data : "no further fields");
     pnb__buf_reset(&has);
     json_decref(root);
     return status;
