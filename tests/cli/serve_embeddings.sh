@@ -115,6 +115,10 @@ for i in range(100):
 else:
     assert False, "those who left did not make room"
 END
+stop_server
+
+# A queue with room for all that is asked when the server is told to end.
+start_server -m model --max-queue 64 --max-batch 1 --batch-wait 0 --timeout 20
 asks "what was asked is answered at the end" "$server" <<'END'
 import os, signal, sys
 work = json.dumps({"input": ["a"] * 500})
