@@ -128,7 +128,7 @@ for s in asked:
     s.sendall(request.encode())
 done = 'penumbra_requests_total{route="/v1/embeddings",code="200"}'
 before = metric(done) or 0
-while metric("penumbra_requests_processing") + metric(done) - before < 4:
+while metric("penumbra_requests_processing") + (metric(done) or 0) - before < 4:
     time.sleep(0.002)
 os.kill(int(sys.argv[1]), signal.SIGTERM)
 for s in asked:
