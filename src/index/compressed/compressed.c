@@ -457,7 +457,7 @@ pnb_status pnb__compressed_nearest(const pnb__compressed *c, const pnb_ctx *ctx,
     PNB_TRY(check_k(c, among->k, err));
     if (c->on_device) {
         how.kept = PNB_MIN(how.kept, (size_t)PNB__BEST_MOST);
-        how.rounds = c->is_bf16 && c->kernels.halves_of != NULL && among->queries->n >= MANY;
+        how.rounds = c->is_bf16 && c->kernels.halves_gain && among->queries->n >= MANY;
     }
     PNB_TRY(search(c, ctx, among, how, hits, unsure, err));
     if (c->on_device && hits->n_unsure > 0)

@@ -185,7 +185,7 @@ pnb_status pnb__compressed_scan_device(const pnb__compressed *c, const pnb__amon
 {
     size_t n = among->queries->n;
     scan s = {.c = c, .k = &c->kernels, .among = among, .kept = near->k, .rounds = rounds};
-    s.is_rounded = c->is_bf16 && c->kernels.halves_of != NULL;
+    s.is_rounded = c->is_bf16 && c->kernels.halves_gain;
     s.most = PNB_MIN(n, (size_t)PASS_QUERIES);
     s.columns = choose_columns(c, s.most);
     pnb_status status = reserve(&s, err);
