@@ -29,6 +29,16 @@ int pnb__compare_sizes(const void *a, const void *b)
     return ORDER(x, y);
 }
 
+size_t pnb__sort_distinct(uint64_t *x, size_t n)
+{
+    size_t n_distinct = 0;
+    qsort(x, n, sizeof *x, pnb__compare_sizes);
+    for (size_t i = 0; i < n; i++)
+        if (i == 0 || x[i] != x[i - 1])
+            x[n_distinct++] = x[i];
+    return n_distinct;
+}
+
 int pnb__compare_texts(const void *a, const void *b)
 {
     return strcmp(*(const char *const *)a, *(const char *const *)b);

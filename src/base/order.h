@@ -10,6 +10,8 @@
 int pnb__compare_doubles(const void *a, const void *b);
 int pnb__compare_int64(const void *a, const void *b);
 int pnb__compare_sizes(const void *a, const void *b); /* size_t and uint64_t */
+/* Sorts n of them; each stands once then, in the places that come back. */
+size_t pnb__sort_distinct(uint64_t *x, size_t n);
 int pnb__compare_texts(const void *a, const void *b); /* char *, by their bytes */
 
 typedef struct pnb__valued {

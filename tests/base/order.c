@@ -70,6 +70,18 @@ static void single_values_have_their_order(void **state)
     assert_int_equal(pnb__compare_int64(&i[0], &i[0]), 0);
 }
 
+static void distinct_values_stand_once(void **state)
+{
+    uint64_t x[] = {7, UINT64_MAX, 0, 7, 3, 0, UINT64_MAX}, none = 5;
+    static const uint64_t want[] = {0, 3, 7, UINT64_MAX};
+    (void)state;
+    assert_int_equal(pnb__sort_distinct(x, PNB_COUNT(x)), PNB_COUNT(want));
+    assert_memory_equal(x, want, sizeof want);
+    assert_int_equal(pnb__sort_distinct(&none, 0), 0);
+    assert_int_equal(pnb__sort_distinct(&none, 1), 1);
+    assert_true(none == 5);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -77,6 +89,7 @@ int main(void)
         cmocka_unit_test(labels_are_sorted_and_found),
         cmocka_unit_test(names_give_their_lowest_place),
         cmocka_unit_test(single_values_have_their_order),
+        cmocka_unit_test(distinct_values_stand_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -399,14 +399,12 @@ static size_t hash_words(const char *const *texts, size_t n, uint64_t *hashes)
 
 size_t pnb__count_words(const char *const *texts, size_t n)
 {
-    size_t n_words = hash_words(texts, n, NULL), n_distinct = 0;
+    size_t n_words = hash_words(texts, n, NULL);
     uint64_t *hashes = pnb__alloc_array(PNB_MAX(n_words, 1), sizeof *hashes);
     if (!hashes)
         return SIZE_MAX;
     hash_words(texts, n, hashes);
-    qsort(hashes, n_words, sizeof *hashes, pnb__compare_sizes);
-    for (size_t i = 0; i < n_words; i++)
-        n_distinct += i == 0 || hashes[i] != hashes[i - 1];
+    size_t n_distinct = pnb__sort_distinct(hashes, n_words);
     pnb__free(hashes);
     return n_distinct;
 }

@@ -25,40 +25,45 @@ pnb__tensor *pnb__share_part(const pnb__row_share *s, pnb__tensor *x)
     return pnb__is_shared(s) ? pnb__affine(x, ours / (double)s->n_all, 0) : x;
 }
 
-/* Bytes of our rows, one behind the other. */
-static void *collect(const pnb__row_share *s, const void *all, size_t row_bytes, pnb_error *err)
+/* Rows that an input is filled with: `all`, or a copy of ours behind each other, which *held frees.
+ */
+static pnb_status rows_of(const pnb__row_share *s, const void *all, size_t row_bytes, void **held,
+                          const void **rows, pnb_error *err)
 {
     size_t at = 0, bytes = (s->n[0] + s->n[1]) * row_bytes;
+    *held = NULL;
+    *rows = all;
+    if (!pnb__is_shared(s))
+        return PNB_OK;
     char *ours = pnb__alloc(bytes);
-    if (ours == NULL) {
-        pnb__fail_nomem(err, bytes);
-        return NULL;
-    }
-    for (int k = 0; k < PNB__SHARE_RUNS; k++) {
+    if (ours == NULL)
+        return pnb__fail_nomem(err, bytes);
+    for (int k = 0; k < PNB__SHARE_RUNS; at += s->n[k++] * row_bytes)
         memcpy(ours + at, (const char *)all + s->begin[k] * row_bytes, s->n[k] * row_bytes);
-        at += s->n[k] * row_bytes;
-    }
-    return ours;
+    *rows = *held = ours;
+    return PNB_OK;
 }
 
 pnb_status pnb__share_write_i32(const pnb__row_share *s, pnb__tensor *x, const int32_t *all,
                                 size_t width, pnb_error *err)
 {
-    int32_t *ours = pnb__is_shared(s) ? collect(s, all, width * sizeof *all, err) : NULL;
-    if (pnb__is_shared(s) && ours == NULL)
-        return PNB_NOMEM;
-    pnb__write_i32(x, ours != NULL ? ours : all);
-    pnb__free(ours);
-    return PNB_OK;
+    const void *rows;
+    void *held;
+    pnb_status status = rows_of(s, all, width * sizeof *all, &held, &rows, err);
+    if (status == PNB_OK)
+        pnb__write_i32(x, rows);
+    pnb__free(held);
+    return status;
 }
 
 pnb_status pnb__share_write_f32(const pnb__row_share *s, pnb__tensor *x, const float *all,
                                 size_t width, pnb_error *err)
 {
-    float *ours = pnb__is_shared(s) ? collect(s, all, width * sizeof *all, err) : NULL;
-    if (pnb__is_shared(s) && ours == NULL)
-        return PNB_NOMEM;
-    pnb__write_f32(x, ours != NULL ? ours : all);
-    pnb__free(ours);
-    return PNB_OK;
+    const void *rows;
+    void *held;
+    pnb_status status = rows_of(s, all, width * sizeof *all, &held, &rows, err);
+    if (status == PNB_OK)
+        pnb__write_f32(x, rows);
+    pnb__free(held);
+    return status;
 }

@@ -1,6 +1,6 @@
 /* What a scene leaves open, in bits: nothing when it is clear, known numbers where all of something
  * is hidden, and the same as from all candidate pictures themselves. */
-#include "data/synth/shapes.h"
+#include "data/synth/shapes/shapes.h"
 
 #include "tests/data/fixture.h"
 

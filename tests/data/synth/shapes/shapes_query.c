@@ -1,5 +1,5 @@
 /* Captions as queries: their words, what they are true of, and that packing loses nothing. */
-#include "data/synth/shapes.h"
+#include "data/synth/shapes/shapes.h"
 
 #include "tests/data/fixture.h"
 

@@ -5,7 +5,7 @@
  * Sizes are shares of the picture (radius 0.225 and 0.18 of the shorter side): as large as three
  * shapes without overlap allow, because small forms are not told apart by a short training run.
  * Rendering is left to shapes_render.c, captions to shapes_query.c. */
-#include "data/synth/shapes.h"
+#include "data/synth/shapes/shapes.h"
 
 #include <math.h>
 

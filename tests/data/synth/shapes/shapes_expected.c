@@ -2,7 +2,7 @@
  * anew many times. */
 #include <math.h>
 
-#include "data/synth/shapes_set.h"
+#include "data/synth/shapes/shapes_set.h"
 
 #include "tests/data/fixture.h"
 

@@ -6,7 +6,7 @@
  * captions times scenes. */
 #include <string.h>
 
-#include "data/synth/shapes_set.h"
+#include "data/synth/shapes/shapes_set.h"
 
 /* Scenes that hold a shape of one kind: combos without size first, then with size. */
 enum { N_PAIRS = PNB__N_FORMS * PNB__N_COLOURS, N_LISTS = N_PAIRS + PNB__N_COMBOS };

@@ -1,5 +1,5 @@
 /* Drawing scenes: what every one keeps to, that all of it is drawn, places and relations. */
-#include "data/synth/shapes.h"
+#include "data/synth/shapes/shapes.h"
 
 #include "tests/data/fixture.h"
 

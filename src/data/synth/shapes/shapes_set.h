@@ -3,7 +3,7 @@
 #define PNB_DATA_SYNTH_SHAPES_SET_H
 
 #include "base/base.h"
-#include "data/synth/shapes.h"
+#include "data/synth/shapes/shapes.h"
 
 enum { PNB__N_SPLITS = 3 };
 

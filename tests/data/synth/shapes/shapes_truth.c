@@ -1,5 +1,5 @@
 /* Truth of a set: the same matches as asking every caption about every scene, with any threads. */
-#include "data/synth/shapes_set.h"
+#include "data/synth/shapes/shapes_set.h"
 
 #include "tests/data/fixture.h"
 

@@ -1,5 +1,5 @@
 /* Drawing scenes: areas and edges of the forms, outlines, blur, the occluder and the noise. */
-#include "data/synth/shapes.h"
+#include "data/synth/shapes/shapes.h"
 
 #include "tests/data/fixture.h"
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/order.h"
-#include "data/synth/shapes_set.h"
+#include "data/synth/shapes/shapes_set.h"
 #include "data/synth/synth_write.h"
 #include "io/json/json.h"
 
@@ -94,16 +94,12 @@ static void draw_range(void *user, size_t begin, size_t end, int thread)
 /* The distinct captions of scenes [begin, end), ascending, into `out` (room for all of them). */
 static size_t distinct_texts(const pnb__shapes_set *s, size_t begin, size_t end, uint64_t *out)
 {
-    size_t n = 0, n_distinct = 0;
+    size_t n = 0;
     for (size_t i = begin; i < end; i++) {
         memcpy(out + n, s->queries + i * PNB__MAX_SCENE_QUERIES, s->n_queries[i] * sizeof *out);
         n += s->n_queries[i];
     }
-    qsort(out, n, sizeof *out, pnb__compare_sizes);
-    for (size_t i = 0; i < n; i++)
-        if (i == 0 || out[i] != out[i - 1])
-            out[n_distinct++] = out[i];
-    return n_distinct;
+    return pnb__sort_distinct(out, n);
 }
 
 static pnb_status draw_scenes(pnb__shapes_set *s, pnb_error *err)

@@ -2,7 +2,7 @@
  * when the scene asks for them, then noise on every value. The noise is part of the scene: it is
  * drawn from (seed, scene index). Forms differ in area, extent and holes by design, and have the
  * same dark outline whatever their colour, so that edges look alike: see shapes.h. */
-#include "data/synth/shapes.h"
+#include "data/synth/shapes/shapes.h"
 
 #include <math.h>
 #include <string.h>

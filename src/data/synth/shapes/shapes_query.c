@@ -11,7 +11,7 @@
  * most 14 a caption, and those of frames where they are asked for. A scene gets every statement of
  * levels 0 and 1 that is true of it, and a draw of those at levels 2 and 3; which other scenes a
  * caption is true of is decided by pnb__query_matches alone. */
-#include "data/synth/shapes.h"
+#include "data/synth/shapes/shapes.h"
 
 #include <string.h>
 

@@ -8,7 +8,8 @@
  * a seventh, and another one with the rest, so at most 4^3 colourings are looked at. */
 #include <stdlib.h>
 
-#include "data/synth/shapes_set.h"
+#include "base/order.h"
+#include "data/synth/shapes/shapes_set.h"
 
 typedef struct expected_job {
     const pnb__shapes_set *set;
@@ -94,25 +95,6 @@ static uint64_t key_of(uint64_t packed)
     return pnb__query_pack(&q);
 }
 
-static int compare(const void *a, const void *b)
-{
-    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return (x > y) - (x < y);
-}
-
-/* Each once. */
-static size_t list_keys(const pnb__shapes_set *s, uint64_t *key)
-{
-    size_t n = 0;
-    for (size_t c = 0; c < s->n_texts; c++)
-        key[c] = key_of(s->texts[c]);
-    qsort(key, s->n_texts, sizeof *key, compare);
-    for (size_t c = 0; c < s->n_texts; c++)
-        if (c == 0 || key[c] != key[c - 1])
-            key[n++] = key[c];
-    return n;
-}
-
 static uint16_t kinds_of(const pnb__scene *scene)
 {
     unsigned bits = 0;
@@ -130,7 +112,9 @@ pnb_status pnb__shapes_find_expected(pnb__shapes_set *set, pnb_error *err)
     PNB_TRY(PNB_ALLOC(set->expected, set->n_texts + 1, err));
     PNB_TRY(PNB_ALLOC(key, set->n_texts + 1, err));
     PNB_TRY(PNB_ALLOC(kinds, set->n + 1, err));
-    size_t n_keys = list_keys(set, key);
+    for (size_t c = 0; c < set->n_texts; c++)
+        key[c] = key_of(set->texts[c]);
+    size_t n_keys = pnb__sort_distinct(key, set->n_texts);
     PNB_TRY(PNB_ALLOC_ZERO(number, n_keys + 1, err));
     for (size_t i = 0; i < set->n; i++)
         kinds[i] = kinds_of(&set->scenes[i]);
@@ -138,7 +122,7 @@ pnb_status pnb__shapes_find_expected(pnb__shapes_set *set, pnb_error *err)
     pnb__parallel_for(set->ctx, n_keys, 16, expect_range, &job);
     for (size_t c = 0; c < set->n_texts; c++) {
         uint64_t own = key_of(set->texts[c]);
-        const uint64_t *at = bsearch(&own, key, n_keys, sizeof *key, compare);
+        const uint64_t *at = bsearch(&own, key, n_keys, sizeof *key, pnb__compare_sizes);
         set->expected[c] = number[at - key];
     }
 done:

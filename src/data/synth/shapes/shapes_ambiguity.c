@@ -14,7 +14,7 @@
  * l_c * (ink - ground) with f, l the blurred coverages of fill and outline, so the norm of a
  * difference follows from the inner products of the 24 coverages. A candidate counts as consistent
  * when its p is at least a hundredth of the largest. */
-#include "data/synth/shapes.h"
+#include "data/synth/shapes/shapes.h"
 
 #include <math.h>
 

@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-#include "data/synth/shapes.h"
+#include "data/synth/shapes/shapes.h"
 #include "io/json/json.h"
 #include "io/tables/tar.h"
 
