@@ -17,7 +17,7 @@ for line in open(sys.argv[1] + "/results.jsonl"):
         print(row["loss"])' "$1"; }
 near() { paste <(losses "$1") <(losses "$2") | awk 'function a(x) { return x < 0 ? -x : x }
     { n++; if (a($1 - $2) > 1e-5 * (a($1) + 1e-3)) bad = 1 } END { exit bad || n < 2 }'; }
-for method in pcme pcmepp pfe prolip asymvlm-vmf probvlm deterministic; do
+for method in pcme pcmepp pfe prolip asymvlm-vmf asymvlm-ps probvlm deterministic; do
     more=(--method $method)
     [ $method = probvlm ] && more+=(--dropout 0)
     want 0 "${common[@]}" "${more[@]}" --logs logs --name $method.1 --out $method.1
@@ -53,7 +53,7 @@ tac shapes/truth/train.pairs | head -40 >shapes/truth/other.pairs
 want_ranks 1 2 "${common[@]}" --method pcmepp --out new
 one_error "rank 1: its data or model is not that of rank 0"
 rank_args=()
-for method in whitened conformity grove; do
+for method in whitened conformity grove bayesvlm; do
     want_ranks 1 2 adapt train --method $method --images i.train.safetensors \
         --texts t.train.safetensors --truth shapes/truth/train.pairs --out new
     one_error "$method is learned by one process"
