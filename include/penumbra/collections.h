@@ -44,7 +44,7 @@ typedef struct pnb_collection_opts {
     bool sensitive;   /* keep what is left out by default: docs/data.md#clipart */
     bool noisy;       /* clip art: titles and keywords as they came, marked where they are noise */
     const char *language; /* "en": of stamps' sentences, "de", "pt_BR" */
-    const char *held_out; /* mixed, "photo": a style that only test has; NULL none */
+    const char *held_out; /* mixed, "photo": styles, by commas, only test has; NULL none */
     /* where packages are */
     const char *clipart;  /* NULL: /usr/share/openclipart, which holds svg and png */
     const char *stamps;   /* NULL: /usr/share/tuxpaint/stamps */

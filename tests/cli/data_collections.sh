@@ -114,8 +114,6 @@ want 2 data clipart --out none --size 8
 says "--size 8: must be between"
 want 2 data clipart --out none --val-share 0.6 --test-share 0.6
 says "leave nothing to train on"
-want 2 data mixed --out none --hold-out oil
-says "oil"
 want 2 data stamps
 says "--out DIR is missing"
 check "nothing was made" test ! -e none
@@ -152,6 +150,12 @@ if [ -e $font ] && ! { run data emoji --out probe2 --font $font; grep -q FreeTyp
     check "the drawing is in test alone" grep -q '"style": "drawing".*"new_style": true' mixed/test/images.jsonl
     check "and nowhere else" test "$(cat mixed/train/images.jsonl mixed/val/images.jsonl | grep -c drawing)" -eq 0
     check "emoji are there" grep -q '"style": "emoji"' mixed/*/images.jsonl
+    want 3 data mixed --clipart clip --stamps stamps --font $font --emoji-test emoji/list.txt --cldr emoji \
+        --out two --size 32 --hold-out drawing,photo
+    check "two styles are in test alone" test "$(cat two/train/images.jsonl two/val/images.jsonl | grep -c -e drawing -e photo)" -eq 0
+    want 1 data mixed --clipart clip --stamps stamps --font $font --emoji-test emoji/list.txt --cldr emoji \
+        --out none --size 32 --hold-out drawing,oil
+    says "no pictures of the style 'oil' beside others"
     want 3 data mixed --clipart clip --stamps stamps --font $font --emoji-test emoji/list.txt --cldr emoji \
         --out free --size 32 --hold-out none
     check "no style is held out" test "$(cat free/*/images.jsonl | grep -c '"new_style": true')" -eq 0

@@ -75,8 +75,10 @@ static const pnb__option mixed_options[] = {
     PNB__MADE_OUT_ROW(AT(out)),
     SIZE_ROW,
     SPLIT_ROWS,
-    PNB__ROW_CHOICE("hold-out", AT(held_out), "STYLE", "photo|drawing|clipart|emoji|none",
-                    "Style that only the test split has", .fallback = "photo"),
+    PNB__ROW_TEXT("hold-out", AT(held_out), "STYLES",
+                  "Styles that only the test split has, joined by commas: photo, drawing, clipart, "
+                  "emoji; or none",
+                  .fallback = "photo"),
     NEAR_ROW,
     PNB__MADE_SHARD_ROW(AT(job.shard_size)),
     CLIPART_ROWS,

@@ -3,7 +3,7 @@
  *
  * Groups come in an order drawn with the seed; each goes to test while that has room for all of it,
  * else to val, else to train. So a group larger than its room is in train, and shares are met to
- * within the size of the last group. Of a mixed set the style `held_out` is in test alone: with
+ * within the size of the last group. Of a mixed set the styles `held_out` are in test alone: with
  * concepts that train has in other styles, and with those it has not. */
 #include <ctype.h>
 #include <math.h>
@@ -100,12 +100,27 @@ static void join(split_job *j, size_t a, size_t b)
     j->group[PNB_MAX(a, b)] = PNB_MIN(a, b);
 }
 
-static bool is_held_out(const pnb__collection *c, size_t i)
+const char *pnb__style_next(const char **list, size_t *n)
 {
-    return c->opts->held_out != NULL && !strcmp(c->items[i].style, c->opts->held_out);
+    const char *style = *list;
+    if (style == NULL)
+        return NULL;
+    *n = strcspn(style, ",");
+    *list = style[*n] == ',' ? style + *n + 1 : NULL;
+    return style;
 }
 
-/* Pictures of one concept; those of the style held out go to test by themselves. */
+static bool is_held_out(const pnb__collection *c, size_t i)
+{
+    const char *list = c->opts->held_out, *style;
+    size_t n;
+    while ((style = pnb__style_next(&list, &n)) != NULL)
+        if (strlen(c->items[i].style) == n && !memcmp(c->items[i].style, style, n))
+            return true;
+    return false;
+}
+
+/* Pictures of one concept; those of a style held out go to test by themselves. */
 static pnb_status join_concepts(split_job *j, pnb_error *err)
 {
     pnb__named *names = NULL;
@@ -154,7 +169,7 @@ static void deal(split_job *j, uint32_t *order)
         c->items[i].split = c->items[root_of(j, i)].split;
 }
 
-/* The style that is held out, and its near-duplicates in other styles. */
+/* The styles that are held out, and their near-duplicates in other styles. */
 static void hold_out(pnb__collection *c)
 {
     for (size_t i = 0; i < c->n; i++)

@@ -78,24 +78,32 @@ done:
     return status;
 }
 
-/* The concept of each picture, and whether the style that is to be held out is there. */
+/* Every style that is to be held out has pictures, and some other style has too. */
+static pnb_status check_held_out(const pnb__collection *c, pnb_error *err)
+{
+    const char *list = c->opts->held_out, *style;
+    size_t n, n_held = 0;
+    while ((style = pnb__style_next(&list, &n)) != NULL) {
+        size_t n_style = 0;
+        for (size_t i = 0; i < c->n; i++)
+            n_style += strlen(c->items[i].style) == n && !memcmp(c->items[i].style, style, n);
+        n_held += n_style;
+        if (n_style == 0 || n_held >= c->n)
+            return pnb__fail(err, PNB_ARG,
+                             "no pictures of the style '%.*s' beside others: styles are "
+                             "clipart, drawing, photo and emoji",
+                             (int)n, style);
+    }
+    return PNB_OK;
+}
+
 static pnb_status find_concepts(pnb__collection *c, pnb_error *err)
 {
-    bool has_style = false, has_other = false;
     for (size_t i = 0; i < c->n; i++) {
-        pnb__collected *item = &c->items[i];
-        item->concept = pnb__concept_of(c, item->name);
-        if (item->concept == NULL)
+        c->items[i].concept = pnb__concept_of(c, c->items[i].name);
+        if (c->items[i].concept == NULL)
             return pnb__fail_nomem(err, 64);
-        bool is_it = c->opts->held_out != NULL && !strcmp(item->style, c->opts->held_out);
-        has_style |= is_it;
-        has_other |= !is_it;
     }
-    if (c->opts->held_out != NULL && !(has_style && has_other))
-        return pnb__fail(err, PNB_ARG,
-                         "no pictures of the style '%s' beside others: styles are "
-                         "clipart, drawing, photo and emoji",
-                         c->opts->held_out);
     return PNB_OK;
 }
 
@@ -107,8 +115,10 @@ static pnb_status make_set(const pnb_ctx *ctx, pnb_collection_kind kind, pnb__co
     PNB_TRY(read_all(kind, c, err));
     PNB_TRY(pnb__collection_draw(ctx, c, err));
     PNB_TRY(pnb__collection_twins(ctx, c, err));
-    if (is_mixed)
+    if (is_mixed) {
+        PNB_TRY(check_held_out(c, err));
         PNB_TRY(find_concepts(c, err));
+    }
     PNB_TRY(pnb__collection_split(c, is_mixed, err));
     status = pnb__collection_write(c, out, err);
 done:

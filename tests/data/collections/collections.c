@@ -410,19 +410,20 @@ static const char LIST[] = "# group: Food\n# subgroup: food-fruit\n"
 static const char WORDS[] = "<annotation cp=\"\xF0\x9F\x8D\x8E\">fruit | red</annotation>\n";
 
 typedef struct mixed_check {
-    size_t n, n_photos;
+    const char *held_out;
+    size_t n, n_held_out;
     char apple[8];
 } mixed_check;
 
 static void check_mixed(json_t *record, const char *split, void *user)
 {
     mixed_check *m = user;
-    bool is_photo = !strcmp(get(record, "style"), "photo");
+    bool is_held_out = strstr(m->held_out, get(record, "style")) != NULL;
     m->n++;
-    m->n_photos += is_photo;
-    if (is_photo)
+    m->n_held_out += is_held_out;
+    if (is_held_out)
         assert_string_equal(split, "test");
-    assert_int_equal(json_is_true(json_object_get(record, "new_style")), is_photo);
+    assert_int_equal(json_is_true(json_object_get(record, "new_style")), is_held_out);
     if (!strcmp(get(record, "concept"), "apple")) {
         if (m->apple[0] == '\0')
             snprintf(m->apple, sizeof m->apple, "%s", split);
@@ -451,24 +452,29 @@ static void styles_are_mixed(void **state)
     put_file(dir, "common/annotations/en.xml", WORDS, sizeof WORDS - 1);
     put_file(dir, "common/annotationsDerived/en.xml", "", 0);
     pnb_collection_opts o = small_opts();
-    mixed_check m = {0};
+    mixed_check m;
     o.clipart = clipart;
     o.stamps = stamps;
     o.emoji.emoji_test = list;
     o.emoji.cldr_common = cldr;
-    for (uint64_t seed = 0; seed < 3; seed++) {
-        o.seed = seed;
-        m = (mixed_check){0};
+    for (uint64_t seed = 0; seed < 4; seed++) {
+        o.seed = seed % 3;
+        o.held_out = seed < 3 ? "photo" : "drawing,photo";
+        m = (mixed_check){.held_out = o.held_out};
         char *set = pnb__format("%s%d", out, (int)seed);
         ASSERT_OK(pnb_collection_build(NULL, PNB_COLLECTION_MIXED, &o, set, NULL, &err));
         each_record(set, check_mixed, &m);
         assert_int_equal(m.n, 26 + 11 + 3);
-        assert_int_equal(m.n_photos, 10);
+        assert_int_equal(m.n_held_out, seed < 3 ? 10 : 11);
         assert_true(m.apple[0] != '\0');
         pnb__free(set);
     }
-    o.held_out = "oil";
-    expect_status(PNB_COLLECTION_MIXED, &o, out, PNB_ARG, "styles are clipart");
+    static const char *const wrong[] = {"oil", "photo,oil", "photo,", "",
+                                        "photo,drawing,clipart,emoji"};
+    for (size_t i = 0; i < PNB_COUNT(wrong); i++) {
+        o.held_out = wrong[i];
+        expect_status(PNB_COLLECTION_MIXED, &o, out, PNB_ARG, "styles are clipart");
+    }
     pnb__free(out);
     pnb__free(list);
     pnb__free(cldr);
