@@ -2,8 +2,8 @@
 """Claims about `penumbra serve`, over loopback alone: what HTTP costs, and what it bears.
 
 ViT-B/16 on two threads: pictures a second at 32 clients are 0.95 of `bench encode` at the batch size
-that is reached; one client waits for `encode` of one picture and 5 ms (p50 and p99). A search in a
-million rows of 512 by a vector is 1.1 of `bench search` for one query. 1,000 open connections that ask
+that is reached; one client waits for `encode` of one picture and 5 ms (p50 and p99; the second also
+beside p99 of `encode` itself). A search in a million rows of 512 by a vector is 1.1 of `bench search` for one query. 1,000 open connections that ask
 now and then for 60 s: no error, memory the same within 2%. 100,000 malformed requests, to a build with
 AddressSanitizer where BENCH_SANITIZED names one: no crash, no stuck worker.
 
@@ -90,11 +90,10 @@ def picture_bodies():
 
 
 def encode_rate(model, batch):
-    """Pictures a second, and seconds of a call, of `bench encode`."""
+    """Pictures a second, and seconds of a call (the median, and of 99 in 100), of `bench encode`."""
     r = benchlib.penumbra("bench", "encode", "--model", model, "--tower", "image", "--batch", batch,
-                          "--seconds", 8, "--json", wait="sleeping").json()
-    seconds = r["median_s"]
-    return batch / seconds, seconds
+                          "--seconds", SECONDS if batch == 1 else 8, "--json", wait="sleeping").json()
+    return batch / r["median_s"], r["median_s"], r["p99_s"]
 
 
 def run_clients(server, bodies, n_clients, seconds):
@@ -138,15 +137,17 @@ def measure_encode(report):
     run_clients(server, bodies, 1, 3)
     alone, _ = run_clients(server, bodies, 1, SECONDS)
     server.end()
-    encode, _ = encode_rate(model, batch)
-    _, one = encode_rate(model, 1)
+    encode, _, _ = encode_rate(model, batch)
+    _, one, one_p99 = encode_rate(model, 1)
     p50, p99 = share(alone, 0.5), share(alone, 0.99)
     return [["pictures/s, %d clients, batches of %d; bench encode %.1f" % (N_CLIENTS, batch, encode),
              "%.1f (%.3f)" % (rate, rate / encode), ">= 0.95", report.verdict(rate >= 0.95 * encode)],
             ["p50 of one client, ms; bench encode %.1f" % (1000 * one), "%.1f" % (1000 * p50),
              "< %.1f" % (1000 * one + 5), report.verdict(p50 < one + 0.005)],
-            ["p99 of one client, ms", "%.1f" % (1000 * p99), "< %.1f" % (1000 * one + 5),
-             report.verdict(p99 < one + 0.005)]]
+            ["p99 of one client, ms, to bench encode's median", "%.1f" % (1000 * p99),
+             "< %.1f" % (1000 * one + 5), report.verdict(p99 < one + 0.005)],
+            ["p99 of one client, ms, to its p99, %.1f" % (1000 * one_p99), "%.1f" % (1000 * p99),
+             "< %.1f" % (1000 * one_p99 + 5), report.verdict(p99 < one_p99 + 0.005)]]
 
 
 def wide_set(model, n):

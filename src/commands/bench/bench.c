@@ -26,7 +26,8 @@ pnb__bench_times pnb__bench_summarise(double *seconds, size_t n)
 {
     qsort(seconds, n, sizeof *seconds, pnb__compare_doubles);
     double median = n % 2 == 1 ? seconds[n / 2] : 0.5 * (seconds[n / 2 - 1] + seconds[n / 2]);
-    return (pnb__bench_times){median, seconds[0], seconds[n - 1], n};
+    double p99 = seconds[PNB_MIN(n - 1, n * 99 / 100)];
+    return (pnb__bench_times){median, p99, seconds[0], seconds[n - 1], n};
 }
 
 pnb_status pnb__bench_measure(pnb__app *app, const pnb__bench_opts *o, pnb__bench_fn work,
@@ -79,6 +80,7 @@ static void report(const pnb__app *app, const pnb__bench_times *t, const pnb__be
     pnb__result_int(r, "threads", "threads", pnb_ctx_n_threads(app->ctx));
     pnb__result_int(r, "repeats", "repeats", (int64_t)t->n);
     pnb__result_real(r, "median_s", "median seconds", t->median_s, 5);
+    pnb__result_real(r, "p99_s", "seconds of 99 in 100", t->p99_s, 5);
     pnb__result_real(r, "min_s", "least seconds", t->min_s, 5);
     pnb__result_real(r, "max_s", "most seconds", t->max_s, 5);
     pnb__result_real(r, "items_per_s", "items a second", (double)each->n_items / t->median_s, 2);

@@ -21,13 +21,13 @@ typedef struct pnb__bench_opts {
     void (*between)(void *user); /* runs before every repeat, not part of its time; may be NULL */
 } pnb__bench_opts;
 
-/* Fills the result with median_s, min_s, max_s, items_per_s, gflops, sgemm_gflops, share.
+/* Fills the result with median_s, p99_s, min_s, max_s, items_per_s, gflops, sgemm_gflops, share.
  * Errors  those of the model; ARG */
 pnb_status pnb__bench_encode(pnb__app *app, void *args, pnb__result *r);
 
 /* Sorts and reports seconds of one repeat; for tests too. n >= 1. */
 typedef struct pnb__bench_times {
-    double median_s, min_s, max_s;
+    double median_s, p99_s, min_s, max_s; /* p99_s: 99 in 100 took no longer */
     size_t n;
 } pnb__bench_times;
 pnb__bench_times pnb__bench_summarise(double *seconds, size_t n);

@@ -89,6 +89,12 @@ static void test_summary(void **state)
     assert_true(t.median_s == 2 && t.min_s == 1 && t.max_s == 3 && t.n == 3);
     t = pnb__bench_summarise(even, 4);
     assert_true(fabs(t.median_s - 2.5) < 1e-12);
+    assert_true(t.p99_s == 4);
+    double many[200];
+    for (int i = 0; i < 200; i++)
+        many[i] = 200 - i;
+    t = pnb__bench_summarise(many, 200);
+    assert_true(t.p99_s == 199 && t.max_s == 200);
 }
 
 int main(void)
