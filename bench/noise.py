@@ -1,8 +1,8 @@
 #!/usr/bin/env -S python3 -B
 """Claim: a model finds the captions that were swapped before it learned from them.
 
-    noise.py [--data DIR] [--scenes 2900] [--size 32] [--steps 300] [--batch 64] [--swaps 5 20 40]
-             [--filter-at 20] [--seed 1] [--level 3] [--save]
+    noise.py [--data DIR [--marked]] [--scenes 2900] [--size 32] [--steps 300] [--batch 64]
+             [--swaps 5 20 40] [--filter-at 20] [--seed 1] [--level 3] [--save]
 
 A share of the pairs of the train split gets the captions of another picture (`data corrupt`), a
 small ProLIP learns from that, and `eval noise` says how well each score of its own tells the swapped
@@ -15,7 +15,10 @@ beside it stand no filter, a random one of the same size, and one that knows the
 difference within the intervals is none.
 
 Without --data the set is `data shapes`. DIR is one of `penumbra data` with train, test and
-truth/test.pairs (clip art: `penumbra data clipart --out DIR`, and --level 2).
+truth/test.pairs (clip art: `penumbra data clipart --out DIR`, and --level 2). With --marked nothing
+is swapped: the noise is what the set itself marks, as `penumbra data clipart --noisy --out DIR` marks
+titles that do not describe (--level 3) and keywords (--level 2). A model learns from all of them, and
+nothing is filtered.
 """
 import argparse
 import glob
@@ -133,13 +136,19 @@ def retrieve(folder, name, model, data, o):
             "%.1f to %.1f" % (100 * ten["t2i_low"], 100 * ten["t2i_high"])]
 
 
+SCORE_COLUMNS = ["score", "kind", "AUROC", "from", "to", "noise among the first"]
+
+
+def score_rows(found):
+    return [[s["score"], s["kind"]] + ["%.3f" % s[k] if s[k] is not None else "-" for k in
+                                       ("auroc", "auroc_low", "auroc_high", "precision")]
+            for s in found["scores"]]
+
+
 def show_scores(report, swap, found):
     report.say()
     report.say("%d%% swapped: %d of %d pairs" % (swap, found["n_swapped"], found["n_pairs"]))
-    report.table(["score", "kind", "AUROC", "from", "to", "swapped among the first"],
-                 [[s["score"], s["kind"]] + ["%.3f" % s[k] if s[k] is not None else "-" for k in
-                                             ("auroc", "auroc_low", "auroc_high", "precision")]
-                  for s in found["scores"]])
+    report.table(SCORE_COLUMNS, score_rows(found))
 
 
 def find(report, folder, data, swap, o):
@@ -160,6 +169,19 @@ def find(report, folder, data, swap, o):
         report.say("target at 20%%: at least %.1f: %s" % (TARGET, report.verdict(
             best["auroc"] >= TARGET, "auroc_20", best["auroc"], TARGET)))
     return noisy, model, sets
+
+
+def find_marked(report, folder, data, o):
+    """What finds the captions that the set marks as noise, of a model that learned from all."""
+    train_split = os.path.join(data, "train")
+    model = train(folder, "marked", train_split, o)
+    sets = {side: embed(folder, "marked", model, train_split, side) for side in ("images", "texts")}
+    found = penumbra("eval", "noise", "--images", sets["images"], "--texts", sets["texts"], "--field",
+                     "noise", "--level", o.level, "--bootstrap", 400, "--json").json()["noise"]
+    report.say()
+    report.say("%d of %d captions of level %d are marked as noise" % (found["n_swapped"],
+                                                                      found["n_pairs"], o.level))
+    report.table(SCORE_COLUMNS, score_rows(found))
 
 
 def filtered(folder, noisy, sets, keep, words, rule, name, o):
@@ -192,6 +214,7 @@ def options():
     p = argparse.ArgumentParser(description=__doc__,
                                 formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--data")
+    p.add_argument("--marked", action="store_true")
     p.add_argument("--scenes", type=int, default=2900)
     p.add_argument("--size", type=int, default=32)
     p.add_argument("--steps", type=int, default=300)
@@ -213,8 +236,12 @@ def run():
     data = o.data or once(os.path.join(folder, "clean"), lambda path: penumbra(
         "data", "shapes", "--n", o.scenes, "--size", o.size, "--val-share", 0, "--test-share", 0.1,
         "--seed", o.seed, "-q", "--out", path))
-    report = benchlib.Report("noise" if o.data is None else "noise_" + what,
-                             "noise: swapped captions found, and filtered away", is_timed=False)
+    report = benchlib.Report("noise" if o.data is None else "noise_" + what.replace("-", "_"),
+                             "noise: captions that are not the picture's found, and filtered away",
+                             is_timed=False)
+    if o.marked:
+        find_marked(report, folder, data, o)
+        return report.finish()
     for swap in o.swaps:
         found = find(report, folder, data, swap, o)
         if swap == o.filter_at:

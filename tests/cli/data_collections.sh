@@ -83,6 +83,24 @@ check "three more" python3 -c 'import json; r = json.load(open("out"))
 assert r["n_train"] + r["n_val"] + r["n_test"] == 23 and r["n_optional"] == 0, r'
 check "pairs without noise" test -e all/truth/train.clean.pairs
 check "noise is marked" grep -q '"text": "Flat theme", "noise": true' all/*/captions.jsonl
+want 0 tokenizer train --captions all/train/captions.jsonl --vocab-size 300 --out tok.json
+want 0 init --config tiny --override "$small_config" --tokenizer tok.json --out model -q
+theme=$(grep -l '"Flat theme"' all/*/captions.jsonl | head -1)
+theme=$(dirname "$theme")
+want 0 embed -m model --images "$theme" -o pictures.safetensors -q
+want 0 embed -m model --texts "$theme" -o captions.safetensors -q
+check "a row of a caption says whether it is noise" python3 - <<'PY'
+import json
+rows = [json.loads(line) for line in open("captions.ids.jsonl")]
+assert {r["noise"] for r in rows} == {0, 1} and all("caption_id" in r for r in rows), rows[:3]
+assert all(r["noise"] == 1 for r in rows if r["text"] == "Flat theme")
+PY
+want 0 eval noise --images pictures.safetensors --texts captions.safetensors --field noise --bootstrap 0 --json
+check "what finds it" python3 -c 'import json; r = json.load(open("out"))["noise"]
+n = sum(json.loads(line)["noise"] for line in open("captions.ids.jsonl"))
+assert r["n_swapped"] == n > 0 and r["n_pairs"] == sum(1 for _ in open("captions.ids.jsonl")), r'
+want 0 embed -m model --texts "$theme/captions.jsonl" -o lines.safetensors -q
+check "and of a line" grep -q '"noise": true' lines.ids.jsonl
 for threads in 1 2; do
     want 3 data clipart --clipart clip --out "t$threads" --size 32 --threads $threads -q
 done

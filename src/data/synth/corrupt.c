@@ -102,7 +102,7 @@ static pnb_status load_record(const pnb_sample *sample, json_t **out, pnb_error 
 /* Captions as they are read, whatever file they came from. */
 static void put_captions(json_t *record, const json_t *donor, const pnb_sample *texts)
 {
-    static const char *const beside[] = {"caption_ids", "template_captions"};
+    static const char *const beside[] = {"caption_ids", "template_captions", "noise"};
     if (texts->n_texts == 0)
         return;
     json_t *captions = json_array(), *levels = json_array();

@@ -54,20 +54,22 @@ pnb_status pnb__carry_fields(pnb__buf *extra, const pnb_sample *sample, bool is_
                              pnb_error *err);
 
 /* What a record says of the ambiguity of its picture or caption, behind a comma where the object
- * has a field already: "ambiguity" (an object), "entropy_bits", "expected_bits" and "dose". A row
- * of a picture has them from pnb__carry_fields. */
+ * has a field already: "ambiguity" (an object), "entropy_bits", "expected_bits", "dose", "swapped"
+ * and "noise". A row of a picture has them from pnb__carry_fields. */
 void pnb__append_known(pnb__buf *extra, const json_t *record);
 
 /* The class of a sample, its name and number where they are known, the same way. */
 void pnb__carry_class(pnb__buf *extra, const pnb_sample *sample);
 
-/* The ids that a made set's record gives its captions (docs/data.md), by which truth files know
- * them; pictures that share a caption share its id. *out: a list of n_texts to json_decref, NULL
- * where there is not one for each.  Errors  NOMEM */
-pnb_status pnb__caption_ids(json_t **out, const pnb_sample *sample, pnb_error *err);
-/* `extra`, the text of an object with fields, and "caption_id" behind them; as it is where `id` is
- * no name. Free with pnb__free. NULL: out of memory. */
-char *pnb__extra_with_caption_id(const char *extra, const json_t *id);
+/* What a made set's record says of each of its captions (docs/data.md): the ids by which truth
+ * files know them (pictures that share a caption share its id), and which are noise. Lists of
+ * n_texts, NULL where there is not one for each.  Errors  NOMEM */
+enum { PNB__N_LISTED = 2 };
+pnb_status pnb__caption_lists(json_t *out[PNB__N_LISTED], const pnb_sample *sample, pnb_error *err);
+void pnb__caption_lists_free(json_t *lists[PNB__N_LISTED]);
+/* `extra`, the text of an object with fields, and behind them what the lists say of caption k:
+ * "caption_id", "noise". Free with pnb__free. NULL: out of memory. */
+char *pnb__extra_of_caption(const char *extra, json_t *const lists[PNB__N_LISTED], size_t k);
 
 /* ---- captions ---- in memory */
 typedef struct pnb__text {

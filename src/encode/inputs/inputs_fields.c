@@ -51,28 +51,48 @@ pnb_status pnb__carry_fields(pnb__buf *extra, const pnb_sample *sample, bool is_
     return status;
 }
 
-pnb_status pnb__caption_ids(json_t **out, const pnb_sample *sample, pnb_error *err)
+/* What a list of a record, as long as its captions, gives the row of each. */
+static const struct {
+    const char *list, *field;
+} listed[PNB__N_LISTED] = {{"caption_ids", "caption_id"}, {"noise", "noise"}};
+
+pnb_status pnb__caption_lists(json_t *out[PNB__N_LISTED], const pnb_sample *sample, pnb_error *err)
 {
     json_t *record = NULL;
-    *out = NULL;
-    if (sample->json == NULL || strstr(sample->json, "\"caption_ids\"") == NULL)
+    bool is_there = false;
+    for (size_t i = 0; i < PNB__N_LISTED; i++) {
+        out[i] = NULL;
+        is_there |= sample->json != NULL && strstr(sample->json, listed[i].list) != NULL;
+    }
+    if (!is_there)
         return PNB_OK;
     pnb_status status = pnb__json_try_bytes(&record, sample->json, strlen(sample->json), err);
-    json_t *ids = json_object_get(record, "caption_ids");
-    if (json_is_array(ids) && json_array_size(ids) == sample->n_texts)
-        *out = json_incref(ids);
+    for (size_t i = 0; i < PNB__N_LISTED; i++) {
+        json_t *list = json_object_get(record, listed[i].list);
+        if (json_is_array(list) && json_array_size(list) == sample->n_texts)
+            out[i] = json_incref(list);
+    }
     json_decref(record);
     return status;
 }
 
-char *pnb__extra_with_caption_id(const char *extra, const json_t *id)
+void pnb__caption_lists_free(json_t *lists[PNB__N_LISTED])
+{
+    for (size_t i = 0; i < PNB__N_LISTED; i++)
+        json_decref(lists[i]);
+}
+
+char *pnb__extra_of_caption(const char *extra, json_t *const lists[PNB__N_LISTED], size_t k)
 {
     pnb__buf text = {0};
-    if (!json_is_string(id) && !json_is_integer(id))
-        return pnb__strdup(extra);
     pnb__buf_append(&text, extra, strlen(extra) - 1); /* without the brace that closes it */
-    pnb__buf_puts(&text, ",\"caption_id\":");
-    pnb__json_append_value(&text, id);
+    for (size_t i = 0; i < PNB__N_LISTED; i++) {
+        const json_t *value = json_array_get(lists[i], k);
+        if (!json_is_string(value) && !json_is_integer(value))
+            continue;
+        pnb__buf_printf(&text, ",\"%s\":", listed[i].field);
+        pnb__json_append_value(&text, value);
+    }
     pnb__buf_putc(&text, '}');
     char *out = text.failed ? NULL : pnb__strdup(text.data);
     pnb__buf_reset(&text);
@@ -80,15 +100,15 @@ char *pnb__extra_with_caption_id(const char *extra, const json_t *id)
 }
 
 /* What records say of how ambiguous a sample is: `data shapes` writes the first three, `data
- * corrupt` the others. */
-static const char *const known_fields[] = {"ambiguity", "entropy_bits", "expected_bits", "dose",
-                                           "swapped"};
+ * corrupt` the next two; `noise` is `data clipart`'s mark of a caption that does not describe. */
+static const char *const known_fields[] = {"ambiguity", "entropy_bits", "expected_bits",
+                                           "dose",      "swapped",      "noise"};
 
 void pnb__append_known(pnb__buf *extra, const json_t *record)
 {
     for (size_t i = 0; i < PNB_COUNT(known_fields); i++) {
         const json_t *value = json_object_get(record, known_fields[i]);
-        if (!json_is_number(value) && !json_is_object(value))
+        if (!json_is_number(value) && !json_is_object(value) && !json_is_boolean(value))
             continue;
         pnb__buf_printf(extra, "%s\"%s\":", extra->size > 1 ? "," : "", known_fields[i]);
         pnb__json_append_value(extra, value);

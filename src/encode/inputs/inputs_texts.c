@@ -355,7 +355,7 @@ static pnb_status add_hierarcaps(pnb__text_inputs *c, const char *path, pnb_erro
 static pnb_status add_sample(pnb__text_inputs *c, const pnb_sample *s, const char *key,
                              pnb_error *err)
 {
-    json_t *ids = NULL;
+    json_t *lists[PNB__N_LISTED] = {NULL};
     pnb__buf extra = {0};
     pnb__buf_puts(&extra, "{\"image\":");
     pnb__byte_name_append(&extra, key);
@@ -363,11 +363,10 @@ static pnb_status add_sample(pnb__text_inputs *c, const pnb_sample *s, const cha
     pnb_status status = pnb__carry_fields(&extra, s, true, err);
     pnb__buf_putc(&extra, '}');
     if (status == PNB_OK)
-        status = pnb__caption_ids(&ids, s, err);
+        status = pnb__caption_lists(lists, s, err);
     for (size_t k = 0; status == PNB_OK && k < s->n_texts; k++) {
         char *id = pnb__format("%s#%zu", key, k);
-        char *own =
-            extra.failed ? NULL : pnb__extra_with_caption_id(extra.data, json_array_get(ids, k));
+        char *own = extra.failed ? NULL : pnb__extra_of_caption(extra.data, lists, k);
         if (id == NULL || own == NULL)
             status = pnb__fail_nomem(err, 64);
         else
@@ -375,7 +374,7 @@ static pnb_status add_sample(pnb__text_inputs *c, const pnb_sample *s, const cha
         pnb__free(id);
         pnb__free(own);
     }
-    json_decref(ids);
+    pnb__caption_lists_free(lists);
     pnb__buf_reset(&extra);
     return status;
 }
