@@ -2,7 +2,9 @@
  *
  * The only file that reads the environment (NO_COLOR, TERM, where Hugging Face's cache is, and what
  * settings.h makes options of) and, with lost_pages.c, holds a global. */
+#include <limits.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -62,6 +64,23 @@ static void plant_fault(void)
 }
 #endif
 
+/* share/penumbra/models beside the folder of the program, wherever it was installed or built; else
+ * where it was to be installed. */
+static const char *find_models(void)
+{
+    static char path[PATH_MAX + sizeof PNB_MODELS];
+    ssize_t n = readlink("/proc/self/exe", path, PATH_MAX - 1);
+    for (int up = 0; up < 2 && n > 0; up++)
+        while (n > 0 && path[--n] != '/')
+            continue;
+    if (n > 0) {
+        snprintf(path + n, sizeof path - (size_t)n, "/share/penumbra/models");
+        if (access(path, F_OK) == 0)
+            return path;
+    }
+    return PNB_MODELS;
+}
+
 int main(int argc, char **argv)
 {
 #define PNB__COMMAND_ADDRESS(name) &pnb__cmd_##name,
@@ -81,6 +100,7 @@ int main(int argc, char **argv)
                                     .hf_home = getenv("HF_HOME"),
                                     .cache_home = getenv("XDG_CACHE_HOME"),
                                     .home = getenv("HOME")},
+                            .models = find_models(),
                             .cpu = getenv("PENUMBRA_CPU"),
                             .environment = (const char *const *)environ};
     program.colour = program.is_tty && (no_colour == NULL || no_colour[0] == '\0');

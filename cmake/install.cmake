@@ -4,6 +4,8 @@ install(FILES ${public_headers} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/penumbra
 install(TARGETS penumbra_shared penumbra_static
         LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/share/penumbra/models
+        DESTINATION ${CMAKE_INSTALL_DATADIR}/penumbra PATTERN "*.sha256" EXCLUDE)
 if(TARGET penumbra)
     install(TARGETS penumbra RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
     configure_file(${PROJECT_SOURCE_DIR}/cmake/penumbra.service.in penumbra.service @ONLY)

@@ -38,6 +38,9 @@ file(GLOB cli_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/cli/*.c)
 if(cli_sources)
     pnb_add_whole_program(penumbra commands ${cli_sources})
     set_target_properties(penumbra PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
+    # where shipped: names are looked for when the program does not stand beside share/
+    target_compile_definitions(penumbra PRIVATE
+        PNB_MODELS="${CMAKE_INSTALL_FULL_DATADIR}/penumbra/models")
 endif()
 
 file(GLOB golden_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/golden/*.c)

@@ -62,7 +62,8 @@ typedef struct pnb__app {
     pnb__hangup *hangup;                      /* the same */
     pnb__lost_pages *lost;                    /* the same */
     pnb__hub hub;
-    const char *cpu; /* of the program */
+    const char *models; /* of the program */
+    const char *cpu;    /* of the program */
     pnb_ctx *ctx;
     pnb_launch launch;
     pnb_peers *ranks;        /* processes that run the command together; NULL: this one */
@@ -105,6 +106,7 @@ typedef struct pnb__program {
     FILE *in, *out, *log;
     bool is_tty, colour;
     pnb__hub hub;
+    const char *models; /* folder of the models that come with the program; NULL: not known */
     const char *const *environment; /* "NAME=value", NULL-terminated; NULL: no options from it */
     const char *cpu; /* PENUMBRA_CPU: a word of pnb_isa, the most that is used; NULL: all */
     const volatile sig_atomic_t *interrupted;

@@ -311,6 +311,7 @@ int pnb__program_run(const pnb__program *program, int argc, char **argv)
                     .is_tty = program->is_tty,
                     .colour = program->colour,
                     .hub = program->hub,
+                    .models = program->models,
                     .cpu = program->cpu,
                     .interrupted = program->interrupted,
                     .hangup = program->hangup,

@@ -48,6 +48,8 @@ run "$dir/build/hello_static"
 
 if [ -e "$PNB_RELEASE_DIR/penumbra" ]; then
     "$prefix/bin/penumbra" --help >/dev/null || bad "the installed program does not run"
+    "$prefix/bin/penumbra" info shipped:tiny --json | grep -q "$prefix/share/penumbra/models/tiny" ||
+        bad "the installed program does not find the model that comes with it"
     man=$prefix/share/man/man1
     [ -s "$man/penumbra.1" ] || bad "no manual page penumbra(1) was installed"
     for page in "$PNB_SOURCE_DIR"/docs/commands/*.md; do

@@ -14,7 +14,8 @@ struct check_args {
 
 #define AT(field) PNB__FIELD(struct check_args, field)
 static const pnb__option options[] = {
-    PNB__ROW_REST("dir", AT(dir), "DIR", "Model folder, or hf-hub:ORG/NAME from the local cache",
+    PNB__ROW_REST("dir", AT(dir), "DIR",
+                  "Model folder, or hf-hub:ORG/NAME from the local cache, or shipped:tiny",
                   .required = true),
     PNB__ROW_FILE(
         "photo", AT(photo), "FILE",

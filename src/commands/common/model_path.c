@@ -1,4 +1,5 @@
-/* hf-hub: and local-dir: in front of a model's name, as open_clip writes them.
+/* hf-hub: and local-dir: in front of a model's name, as open_clip writes them, and shipped: for the
+ * models that come with the program, a folder each below app->models.
  *
  * Hugging Face keeps a repository under <hub>/models--ORG--NAME: refs/<revision> holds a commit id,
  * snapshots/<commit id>/ the files. <hub> is HF_HUB_CACHE, else HF_HOME/hub, else
@@ -100,9 +101,26 @@ static pnb_status hub_path(const pnb__app *app, const char *id, char **path, pnb
     return status;
 }
 
+static pnb_status shipped_path(const pnb__app *app, const char *name, char **path, pnb_error *err)
+{
+    const char *models = app->models != NULL ? app->models : "";
+    if (!is_plain(name, strlen(name)))
+        return pnb__fail(err, PNB_ARG, "shipped:%s is not shipped:NAME, as shipped:tiny is", name);
+    *path = pnb__path_join(models, name);
+    if (*path == NULL)
+        return pnb__fail_nomem(err, strlen(name));
+    if (models[0] != '\0' && pnb__path_is_dir(*path))
+        return PNB_OK;
+    pnb__free(*path);
+    *path = NULL;
+    return pnb__fail(err, PNB_NOT_FOUND,
+                     "shipped:%s: no model of this name came with the program (folder %s)", name,
+                     models[0] != '\0' ? models : "share/penumbra/models, which was not found");
+}
+
 pnb_status pnb__model_path(const pnb__app *app, const char *name, char **path, pnb_error *err)
 {
-    static const char hub[] = "hf-hub:", local[] = "local-dir:";
+    static const char hub[] = "hf-hub:", local[] = "local-dir:", shipped[] = "shipped:";
     *path = NULL;
     if (pnb__starts_with(name, "https://") || pnb__starts_with(name, "http://"))
         return pnb__fail(err, PNB_ARG,
@@ -112,5 +130,7 @@ pnb_status pnb__model_path(const pnb__app *app, const char *name, char **path, p
                          name);
     if (pnb__starts_with(name, hub))
         return hub_path(app, name + strlen(hub), path, err);
+    if (pnb__starts_with(name, shipped))
+        return shipped_path(app, name + strlen(shipped), path, err);
     return pnb__copy_text(path, pnb__starts_with(name, local) ? name + strlen(local) : name, err);
 }

@@ -10,8 +10,8 @@
 /* A field `const char *`: the model. */
 #define PNB__MODEL_ROW(at_model)                                                                   \
     PNB__ROW_FILE("model", (at_model), "DIR",                                                      \
-                  "Model directory, or hf-hub:ORG/NAME from the local cache", .letter = 'm',       \
-                  .required = true)
+                  "Model directory, or hf-hub:ORG/NAME from the local cache, or shipped:tiny",     \
+                  .letter = 'm', .required = true)
 
 /* Two fields `const char *`: the two sets of a comparison. */
 #define PNB__IMAGES_TEXTS_ROWS(at_images, at_texts)                                                \

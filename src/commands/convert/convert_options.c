@@ -6,7 +6,8 @@
 
 #define AT(field) PNB__FIELD(pnb__convert_opts, field)
 static const pnb__option options[] = {
-    PNB__ROW_REST("dir", AT(dir), "DIR", "Model folder, or hf-hub:ORG/NAME from the local cache",
+    PNB__ROW_REST("dir", AT(dir), "DIR",
+                  "Model folder, or hf-hub:ORG/NAME from the local cache, or shipped:tiny",
                   .required = true),
     PNB__ROW_CHOICE("to", AT(to), "LAYOUT", "open_clip|hf|prolip|pcme|pcmepp",
                     "Layout to write; required but with --lora"),
