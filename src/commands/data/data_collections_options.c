@@ -124,6 +124,7 @@ static pnb_status run(pnb__app *app, struct collection_args *a, pnb_collection_k
     a->job.skipped = report_skipped;
     a->job.user = app;
     pnb_status status = pnb_collection_build(app->ctx, kind, &a->job, a->out, &stats, &app->err);
+    app->usage = status == PNB_ARG; /* of options, before anything is read */
     if (status != PNB_OK)
         return status;
     pnb__data_put_stats(a->out, &stats.set, PNB_SYNTH_N_LEVELS, r);

@@ -84,8 +84,6 @@ pnb_status pnb__collection_twins(const pnb_ctx *ctx, pnb__collection *c, pnb_err
 pnb_status pnb__collection_split(pnb__collection *c, bool by_concept, pnb_error *err);
 /* The word that says what a text is of: "a yellow lemon slice with salt." -> "slice". */
 const char *pnb__concept_of(pnb__collection *c, const char *text);
-/* The next name, of *n bytes, of a list by commas, which moves on; NULL behind the last. */
-const char *pnb__style_next(const char **list, size_t *n);
 
 /* ---- collection_write.c ---- Shards, lists and truth of all splits; fills the counts. */
 pnb_status pnb__collection_write(pnb__collection *c, const pnb__synth_out *out, pnb_error *err);

@@ -3,8 +3,8 @@
  *
  * Groups come in an order drawn with the seed; each goes to test while that has room for all of it,
  * else to val, else to train. So a group larger than its room is in train, and shares are met to
- * within the size of the last group. Of a mixed set the styles `held_out` are in test alone: with
- * concepts that train has in other styles, and with those it has not. */
+ * within the size of the last group. Of a mixed set the styles that are held out (is_new_style) are
+ * in test alone: with concepts that train has in other styles, and with those it has not. */
 #include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
@@ -100,26 +100,6 @@ static void join(split_job *j, size_t a, size_t b)
     j->group[PNB_MAX(a, b)] = PNB_MIN(a, b);
 }
 
-const char *pnb__style_next(const char **list, size_t *n)
-{
-    const char *style = *list;
-    if (style == NULL)
-        return NULL;
-    *n = strcspn(style, ",");
-    *list = style[*n] == ',' ? style + *n + 1 : NULL;
-    return style;
-}
-
-static bool is_held_out(const pnb__collection *c, size_t i)
-{
-    const char *list = c->opts->held_out, *style;
-    size_t n;
-    while ((style = pnb__style_next(&list, &n)) != NULL)
-        if (strlen(c->items[i].style) == n && !memcmp(c->items[i].style, style, n))
-            return true;
-    return false;
-}
-
 /* Pictures of one concept; those of a style held out go to test by themselves. */
 static pnb_status join_concepts(split_job *j, pnb_error *err)
 {
@@ -129,7 +109,7 @@ static pnb_status join_concepts(split_job *j, pnb_error *err)
     if (status != PNB_OK)
         return status;
     for (size_t i = 0; i < j->c->n; i++)
-        if (!is_held_out(j->c, i) && j->c->items[i].concept[0])
+        if (!j->c->items[i].is_new_style && j->c->items[i].concept[0])
             names[n++] = (pnb__named){j->c->items[i].concept, i};
     qsort(names, n, sizeof *names, pnb__by_name);
     for (size_t k = 1; k < n; k++)
@@ -149,7 +129,7 @@ static void deal(split_job *j, uint32_t *order)
         j->size[root_of(j, i)]++;
         if (root_of(j, i) == i)
             order[n_groups++] = (uint32_t)i;
-        n_free += !is_held_out(c, i);
+        n_free += !c->items[i].is_new_style;
     }
     room[PNB__TEST] = (size_t)llround((double)n_free * c->opts->test_share);
     room[PNB__VAL] = (size_t)llround((double)n_free * c->opts->val_share);
@@ -173,13 +153,13 @@ static void deal(split_job *j, uint32_t *order)
 static void hold_out(pnb__collection *c)
 {
     for (size_t i = 0; i < c->n; i++)
-        if (is_held_out(c, i))
+        if (c->items[i].is_new_style)
             for (size_t k = 0; k < c->n; k++)
                 if (c->items[k].twins == c->items[i].twins)
                     c->items[k].split = PNB__TEST;
 }
 
-/* What test has that train has not. */
+/* Whose concept train has not. */
 static pnb_status mark_new(pnb__collection *c, pnb_error *err)
 {
     pnb__named *names = NULL;
@@ -193,7 +173,6 @@ static pnb_status mark_new(pnb__collection *c, pnb_error *err)
     qsort(names, n, sizeof *names, pnb__by_name);
     for (size_t i = 0; i < c->n; i++) {
         pnb__collected *item = &c->items[i];
-        item->is_new_style = is_held_out(c, i);
         item->is_new_concept = pnb__names_find(names, n, item->concept) == SIZE_MAX;
     }
     pnb__free(names);

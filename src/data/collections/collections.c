@@ -4,6 +4,7 @@
  * src/data/synth/synth_write.c. */
 #include "penumbra/collections.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "data/collections/collection.h"
@@ -21,6 +22,38 @@ pnb_collection_opts pnb_collection_opts_default(void)
                                  .language = "en",
                                  .held_out = "photo",
                                  .emoji = pnb_emoji_opts_default()};
+}
+
+/* Of pictures; who reads a package gives its items one (pnb__collected.style). */
+static const char *const STYLES[] = {"clipart", "drawing", "photo", "emoji"};
+
+static size_t style_at(const char *name, size_t n)
+{
+    size_t k = 0;
+    while (k < PNB_COUNT(STYLES) && (strlen(STYLES[k]) != n || memcmp(STYLES[k], name, n) != 0))
+        k++;
+    return k;
+}
+
+/* Names by commas, each once, and not all of them; NULL: none. */
+static pnb_status read_styles(const char *list, bool is_held[PNB_COUNT(STYLES)], pnb_error *err)
+{
+    size_t n_held = 0;
+    memset(is_held, 0, PNB_COUNT(STYLES) * sizeof *is_held);
+    while (list != NULL) {
+        size_t n = strcspn(list, ","), k = style_at(list, n);
+        if (k == PNB_COUNT(STYLES) || is_held[k])
+            return pnb__fail(
+                err, PNB_ARG, "mixed: '%.*s' %s: styles are clipart, drawing, photo and emoji",
+                (int)n, list, k == PNB_COUNT(STYLES) ? "is no style" : "is held out twice");
+        is_held[k] = true;
+        n_held++;
+        list = list[n] == ',' ? list + n + 1 : NULL;
+    }
+    return n_held < PNB_COUNT(STYLES)
+               ? PNB_OK
+               : pnb__fail(err, PNB_ARG,
+                           "mixed: all styles are held out, none is left to learn from");
 }
 
 static pnb_status check_opts(pnb_collection_kind kind, const pnb_collection_opts *o, pnb_error *err)
@@ -41,7 +74,8 @@ static pnb_status check_opts(pnb_collection_kind kind, const pnb_collection_opts
                          "mixed: only stamps have a sentence in '%s'; `data stamps "
                          "--language %s` writes it",
                          o->language, o->language);
-    return PNB_OK;
+    bool is_held[PNB_COUNT(STYLES)];
+    return kind == PNB_COLLECTION_MIXED ? read_styles(o->held_out, is_held, err) : PNB_OK;
 }
 
 /* What identifies the set. */
@@ -78,22 +112,25 @@ done:
     return status;
 }
 
-/* Every style that is to be held out has pictures, and some other style has too. */
-static pnb_status check_held_out(const pnb__collection *c, pnb_error *err)
+/* Marks the pictures of styles that are held out: each has some, and some other style has too. */
+static pnb_status hold_out_styles(pnb__collection *c, pnb_error *err)
 {
-    const char *list = c->opts->held_out, *style;
-    size_t n, n_held = 0;
-    while ((style = pnb__style_next(&list, &n)) != NULL) {
-        size_t n_style = 0;
-        for (size_t i = 0; i < c->n; i++)
-            n_style += strlen(c->items[i].style) == n && !memcmp(c->items[i].style, style, n);
-        n_held += n_style;
-        if (n_style == 0 || n_held >= c->n)
-            return pnb__fail(err, PNB_ARG,
-                             "no pictures of the style '%.*s' beside others: styles are "
-                             "clipart, drawing, photo and emoji",
-                             (int)n, style);
+    bool is_held[PNB_COUNT(STYLES)];
+    size_t n_of[PNB_COUNT(STYLES)] = {0}, n_held = 0;
+    pnb_status status = read_styles(c->opts->held_out, is_held, err);
+    if (status != PNB_OK)
+        return status;
+    for (size_t i = 0; i < c->n; i++) {
+        size_t k = style_at(c->items[i].style, strlen(c->items[i].style));
+        assert(k < PNB_COUNT(STYLES));
+        c->items[i].is_new_style = is_held[k];
+        n_held += is_held[k];
+        n_of[k]++;
     }
+    for (size_t k = 0; k < PNB_COUNT(STYLES); k++)
+        if (is_held[k] && (n_of[k] == 0 || n_held == c->n))
+            return pnb__fail(err, PNB_NOT_FOUND, "no pictures of the style '%s' beside others here",
+                             STYLES[k]);
     return PNB_OK;
 }
 
@@ -116,7 +153,7 @@ static pnb_status make_set(const pnb_ctx *ctx, pnb_collection_kind kind, pnb__co
     PNB_TRY(pnb__collection_draw(ctx, c, err));
     PNB_TRY(pnb__collection_twins(ctx, c, err));
     if (is_mixed) {
-        PNB_TRY(check_held_out(c, err));
+        PNB_TRY(hold_out_styles(c, err));
         PNB_TRY(find_concepts(c, err));
     }
     PNB_TRY(pnb__collection_split(c, is_mixed, err));

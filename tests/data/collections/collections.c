@@ -469,11 +469,15 @@ static void styles_are_mixed(void **state)
         assert_true(m.apple[0] != '\0');
         pnb__free(set);
     }
-    static const char *const wrong[] = {"oil", "photo,oil", "photo,", "",
-                                        "photo,drawing,clipart,emoji"};
+    static const char *const wrong[][2] = {{"oil", "'oil' is no style: styles are clipart"},
+                                           {"photo,oil", "'oil' is no style"},
+                                           {"photo,", "'' is no style"},
+                                           {"", "'' is no style"},
+                                           {"photo,photo", "'photo' is held out twice"},
+                                           {"photo,drawing,clipart,emoji", "all styles"}};
     for (size_t i = 0; i < PNB_COUNT(wrong); i++) {
-        o.held_out = wrong[i];
-        expect_status(PNB_COLLECTION_MIXED, &o, out, PNB_ARG, "styles are clipart");
+        o.held_out = wrong[i][0];
+        expect_status(PNB_COLLECTION_MIXED, &o, out, PNB_ARG, wrong[i][1]);
     }
     pnb__free(out);
     pnb__free(list);
