@@ -99,6 +99,21 @@ want 0 eval noise --images pictures.safetensors --texts captions.safetensors --f
 check "what finds it" python3 -c 'import json; r = json.load(open("out"))["noise"]
 n = sum(json.loads(line)["noise"] for line in open("captions.ids.jsonl"))
 assert r["n_swapped"] == n > 0 and r["n_pairs"] == sum(1 for _ in open("captions.ids.jsonl")), r'
+want 0 data corrupt --data "$theme" --swap 1 --seed 5 --out spoiled -q
+check "a swapped caption keeps its mark" python3 - "$theme" <<'PY'
+import glob, json, sys, tarfile
+def records(folder):
+    out = {}
+    for name in glob.glob(folder + "/*.tar"):
+        with tarfile.open(name) as tar:
+            out.update((m.name, json.load(tar.extractfile(m))) for m in tar if m.name.endswith(".json"))
+    return out
+clean, spoiled = records(sys.argv[1]), records("spoiled/train")
+assert any(sum(r["noise"]) for r in clean.values()) and len(spoiled) == len(clean) > 1
+for r in spoiled.values():
+    assert r["swapped"] == 1 and r["noise"] == clean[r["captions_of"] + ".json"]["noise"], r
+    assert len(r["noise"]) == len(r["captions"])
+PY
 want 0 embed -m model --texts "$theme/captions.jsonl" -o lines.safetensors -q
 check "and of a line" grep -q '"noise": true' lines.ids.jsonl
 for threads in 1 2; do
@@ -132,6 +147,10 @@ want 2 data clipart --out none --size 8
 says "--size 8: must be between"
 want 2 data clipart --out none --val-share 0.6 --test-share 0.6
 says "leave nothing to train on"
+want 2 data mixed --out none --hold-out oil
+says "oil"
+want 2 data mixed --out none --hold-out photo,photo
+says "held out twice"
 want 2 data stamps
 says "--out DIR is missing"
 check "nothing was made" test ! -e none
@@ -171,9 +190,10 @@ if [ -e $font ] && ! { run data emoji --out probe2 --font $font; grep -q FreeTyp
     want 3 data mixed --clipart clip --stamps stamps --font $font --emoji-test emoji/list.txt --cldr emoji \
         --out two --size 32 --hold-out drawing,photo
     check "two styles are in test alone" test "$(cat two/train/images.jsonl two/val/images.jsonl | grep -c -e drawing -e photo)" -eq 0
-    want 1 data mixed --clipart clip --stamps stamps --font $font --emoji-test emoji/list.txt --cldr emoji \
-        --out none --size 32 --hold-out drawing,oil
-    says "no pictures of the style 'oil' beside others"
+    mkdir birds && cp -r stamps/animals birds/
+    want 1 data mixed --clipart clip --stamps birds --font $font --emoji-test emoji/list.txt --cldr emoji \
+        --out none --size 32 --hold-out drawing
+    says "no pictures of the style 'drawing' beside others here"
     want 3 data mixed --clipart clip --stamps stamps --font $font --emoji-test emoji/list.txt --cldr emoji \
         --out free --size 32 --hold-out none
     check "no style is held out" test "$(cat free/*/images.jsonl | grep -c '"new_style": true')" -eq 0

@@ -48,10 +48,11 @@ const char *pnb__sample_id(const pnb_dataset *set, const pnb_sample *sample);
 /* Fields of a sample's record that its row carries along, in the order of their names below. */
 enum { PNB__N_CARRIED = 4 };
 extern const char *const pnb__carried_fields[PNB__N_CARRIED]; /* url caption uid key */
+/* The record of a sample, to json_decref; NULL where it has none.  Errors  FORMAT, NOMEM */
+pnb_status pnb__sample_record(json_t **out, const pnb_sample *sample, pnb_error *err);
 /* Appends them to an open JSON object, each behind a comma; a caption's row has its text already.
- * Errors  NOMEM */
-pnb_status pnb__carry_fields(pnb__buf *extra, const pnb_sample *sample, bool is_text,
-                             pnb_error *err);
+ */
+void pnb__carry_fields(pnb__buf *extra, json_t *record, bool is_text);
 
 /* What a record says of the ambiguity of its picture or caption, behind a comma where the object
  * has a field already: "ambiguity" (an object), "entropy_bits", "expected_bits", "dose", "swapped"
@@ -61,15 +62,11 @@ void pnb__append_known(pnb__buf *extra, const json_t *record);
 /* The class of a sample, its name and number where they are known, the same way. */
 void pnb__carry_class(pnb__buf *extra, const pnb_sample *sample);
 
-/* What a made set's record says of each of its captions (docs/data.md): the ids by which truth
- * files know them (pictures that share a caption share its id), and which are noise. Lists of
- * n_texts, NULL where there is not one for each.  Errors  NOMEM */
-enum { PNB__N_LISTED = 2 };
-pnb_status pnb__caption_lists(json_t *out[PNB__N_LISTED], const pnb_sample *sample, pnb_error *err);
-void pnb__caption_lists_free(json_t *lists[PNB__N_LISTED]);
-/* `extra`, the text of an object with fields, and behind them what the lists say of caption k:
- * "caption_id", "noise". Free with pnb__free. NULL: out of memory. */
-char *pnb__extra_of_caption(const char *extra, json_t *const lists[PNB__N_LISTED], size_t k);
+/* `extra`, the text of an object with fields, and behind them what lists of a made set's record
+ * (docs/data.md), as long as its captions, say of caption k: "caption_id", by which truth files
+ * know it (pictures that share a caption share its id), and whether it is "noise". Free with
+ * pnb__free. NULL: out of memory. */
+char *pnb__extra_of_caption(const char *extra, const json_t *record, size_t k, size_t n_captions);
 
 /* ---- captions ---- in memory */
 typedef struct pnb__text {

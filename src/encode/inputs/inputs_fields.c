@@ -29,65 +29,40 @@ static void carry_scores(pnb__buf *extra, json_t *record)
     }
 }
 
-pnb_status pnb__carry_fields(pnb__buf *extra, const pnb_sample *sample, bool is_text,
-                             pnb_error *err)
+pnb_status pnb__sample_record(json_t **out, const pnb_sample *sample, pnb_error *err)
 {
-    json_t *root = NULL;
-    if (sample->json == NULL)
-        return PNB_OK;
-    pnb_status status = pnb__json_try_bytes(&root, sample->json, strlen(sample->json), err);
+    *out = NULL;
+    return sample->json == NULL ? PNB_OK
+                                : pnb__json_try_bytes(out, sample->json, strlen(sample->json), err);
+}
+
+void pnb__carry_fields(pnb__buf *extra, json_t *record, bool is_text)
+{
     for (size_t i = 0; i < PNB__N_CARRIED; i++) {
-        const json_t *value = json_object_get(root, pnb__carried_fields[i]);
+        const json_t *value = json_object_get(record, pnb__carried_fields[i]);
         bool is_own_text = is_text && strcmp(pnb__carried_fields[i], "caption") == 0;
         if (is_own_text || (!json_is_string(value) && !json_is_integer(value)))
             continue;
         pnb__buf_printf(extra, ",\"%s\":", pnb__carried_fields[i]);
         pnb__json_append_value(extra, value);
     }
-    carry_scores(extra, root);
+    carry_scores(extra, record);
     if (!is_text)
-        pnb__append_known(extra, root);
-    json_decref(root);
-    return status;
+        pnb__append_known(extra, record);
 }
 
 /* What a list of a record, as long as its captions, gives the row of each. */
 static const struct {
     const char *list, *field;
-} listed[PNB__N_LISTED] = {{"caption_ids", "caption_id"}, {"noise", "noise"}};
+} listed[] = {{"caption_ids", "caption_id"}, {"noise", "noise"}};
 
-pnb_status pnb__caption_lists(json_t *out[PNB__N_LISTED], const pnb_sample *sample, pnb_error *err)
-{
-    json_t *record = NULL;
-    bool is_there = false;
-    for (size_t i = 0; i < PNB__N_LISTED; i++) {
-        out[i] = NULL;
-        is_there |= sample->json != NULL && strstr(sample->json, listed[i].list) != NULL;
-    }
-    if (!is_there)
-        return PNB_OK;
-    pnb_status status = pnb__json_try_bytes(&record, sample->json, strlen(sample->json), err);
-    for (size_t i = 0; i < PNB__N_LISTED; i++) {
-        json_t *list = json_object_get(record, listed[i].list);
-        if (json_is_array(list) && json_array_size(list) == sample->n_texts)
-            out[i] = json_incref(list);
-    }
-    json_decref(record);
-    return status;
-}
-
-void pnb__caption_lists_free(json_t *lists[PNB__N_LISTED])
-{
-    for (size_t i = 0; i < PNB__N_LISTED; i++)
-        json_decref(lists[i]);
-}
-
-char *pnb__extra_of_caption(const char *extra, json_t *const lists[PNB__N_LISTED], size_t k)
+char *pnb__extra_of_caption(const char *extra, const json_t *record, size_t k, size_t n_captions)
 {
     pnb__buf text = {0};
     pnb__buf_append(&text, extra, strlen(extra) - 1); /* without the brace that closes it */
-    for (size_t i = 0; i < PNB__N_LISTED; i++) {
-        const json_t *value = json_array_get(lists[i], k);
+    for (size_t i = 0; i < PNB_COUNT(listed); i++) {
+        const json_t *list = json_object_get(record, listed[i].list),
+                     *value = json_array_size(list) == n_captions ? json_array_get(list, k) : NULL;
         if (!json_is_string(value) && !json_is_integer(value))
             continue;
         pnb__buf_printf(&text, ",\"%s\":", listed[i].field);

@@ -322,6 +322,7 @@ static pnb_status label_sample(const source *s, size_t index, pnb_embeddings *se
                                pnb_error *err)
 {
     pnb_sample sample = {0};
+    json_t *record = NULL;
     pnb__buf extra = {0};
     pnb_status status;
     PNB_TRY(pnb__dataset_record(s->set, index, &sample, err));
@@ -339,12 +340,14 @@ static pnb_status label_sample(const source *s, size_t index, pnb_embeddings *se
             pnb__byte_name_append(&extra, values[k]);
         }
     pnb__carry_class(&extra, &sample);
-    PNB_TRY(pnb__carry_fields(&extra, &sample, false, err));
+    PNB_TRY(pnb__sample_record(&record, &sample, err));
+    pnb__carry_fields(&extra, record, false);
     carry_caption(&extra, s, index, &sample);
     pnb__buf_putc(&extra, '}');
     status = extra.failed ? pnb__fail_nomem(err, extra.size)
                           : pnb_embeddings_set_extra(set, row, extra.data, err);
 done:
+    json_decref(record);
     pnb__buf_reset(&extra);
     pnb_sample_reset(&sample);
     return status;

@@ -355,18 +355,17 @@ static pnb_status add_hierarcaps(pnb__text_inputs *c, const char *path, pnb_erro
 static pnb_status add_sample(pnb__text_inputs *c, const pnb_sample *s, const char *key,
                              pnb_error *err)
 {
-    json_t *lists[PNB__N_LISTED] = {NULL};
+    json_t *record = NULL;
     pnb__buf extra = {0};
+    pnb_status status = pnb__sample_record(&record, s, err);
     pnb__buf_puts(&extra, "{\"image\":");
     pnb__byte_name_append(&extra, key);
     pnb__carry_class(&extra, s);
-    pnb_status status = pnb__carry_fields(&extra, s, true, err);
+    pnb__carry_fields(&extra, record, true);
     pnb__buf_putc(&extra, '}');
-    if (status == PNB_OK)
-        status = pnb__caption_lists(lists, s, err);
     for (size_t k = 0; status == PNB_OK && k < s->n_texts; k++) {
         char *id = pnb__format("%s#%zu", key, k);
-        char *own = extra.failed ? NULL : pnb__extra_of_caption(extra.data, lists, k);
+        char *own = extra.failed ? NULL : pnb__extra_of_caption(extra.data, record, k, s->n_texts);
         if (id == NULL || own == NULL)
             status = pnb__fail_nomem(err, 64);
         else
@@ -374,7 +373,7 @@ static pnb_status add_sample(pnb__text_inputs *c, const pnb_sample *s, const cha
         pnb__free(id);
         pnb__free(own);
     }
-    pnb__caption_lists_free(lists);
+    json_decref(record);
     pnb__buf_reset(&extra);
     return status;
 }
