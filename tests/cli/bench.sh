@@ -30,7 +30,7 @@ for what in "prolip tiny" "pcme pcme-tiny" "pcmepp pcmepp-tiny" "pvse pvse-tiny"
     read -r objective model <<<"$what"
     want 0 bench train --objective $objective --model $model --batch 4 --seconds 0 --repeats 1 --threads 2 --json
     check "a step of $objective" test "$(field out batch)" = 4
-    for key in median_s items_per_s gflops peak_rss_mb; do
+    for key in median_s p99_s items_per_s gflops peak_rss_mb; do
         check "$key of $objective" test -n "$(field out $key)"
     done
     check "samples of $objective" test "$(field out samples)" = "$([ $objective = pcme ] && echo 7)"
