@@ -119,8 +119,8 @@ static pnb_status join_concepts(split_job *j, pnb_error *err)
     return PNB_OK;
 }
 
-/* Pictures that are held out take room here too, before they go to test: val and test then have less
- * of the others than their shares (docs/data.md#mixed). */
+/* Pictures that are held out take room here too, before they go to test: val and test then have
+ * less of the others than their shares (docs/data.md#mixed). */
 static void deal(split_job *j, uint32_t *order)
 {
     pnb__collection *c = j->c;
