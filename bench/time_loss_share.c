@@ -3,8 +3,9 @@
  *
  *   time_loss_share TERM B D RANKS REPEATS THREADS
  *
- * TERM is ppcl, siglip, clip or pcmepp; rank 0's share of B pairs, RANKS 1: all of them. Prints the
- * least of the repeats in seconds, the operations of the products, and the memory of the graph. */
+ * TERM is ppcl, siglip, clip, pcmepp, or of 7 samples of a row pcme or uniformity; rank 0's share
+ * of B pairs, RANKS 1: all of them. Prints the least of the repeats in seconds, the operations of
+ * the products, and the memory of the graph. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,13 +47,16 @@ static pnb_status build(job *j, pnb_error *err)
     pnb__loss_in in = {.image = j->side[0],
                        .text = j->side[1],
                        .scale = pnb__constant(j->g, 10),
-                       .bias = pnb__constant(j->g, -10)};
+                       .bias = pnb__constant(j->g, -10),
+                       .draws = true};
     if (j->n_ranks > 1)
         in.share = (pnb__row_share){{0, 0}, {0, j->n_pairs / j->n_ranks}, j->n_pairs};
     status = pnb__loss_build(&j->loss, j->g, &in, &o, err);
     if (status == PNB_OK)
         status = pnb__graph_plan(j->g, j->loss.total, err);
-    return status == PNB_OK ? pnb__loss_start(&j->loss, err) : status;
+    if (status == PNB_OK)
+        status = pnb__loss_start(&j->loss, err);
+    return status == PNB_OK ? pnb__loss_set_step(&j->loss, 1, 0, NULL, err) : status;
 }
 
 /* Rows of about unit length with variances of a thousandth. */
@@ -102,9 +106,11 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: time_loss_share TERM B D RANKS REPEATS THREADS\n");
         return 2;
     }
-    for (int i = 0; i <= (int)PNB_LOSS_PCMEPP; i++)
-        if (strcmp(argv[1], pnb_loss_name((pnb_loss_term)i)) == 0)
-            j.term = (pnb_loss_term)i;
+    static const pnb_loss_term terms[] = {PNB_LOSS_PPCL,   PNB_LOSS_SIGLIP, PNB_LOSS_CLIP,
+                                          PNB_LOSS_PCMEPP, PNB_LOSS_PCME,   PNB_LOSS_UNIFORMITY};
+    for (size_t i = 0; i < PNB_COUNT(terms); i++)
+        if (strcmp(argv[1], pnb_loss_name(terms[i])) == 0)
+            j.term = terms[i];
     j.n_pairs = strtoul(argv[2], NULL, 10);
     j.dim = strtoul(argv[3], NULL, 10);
     j.n_ranks = strtoul(argv[4], NULL, 10);

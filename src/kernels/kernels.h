@@ -17,6 +17,7 @@
 #include <stdint.h>
 
 #include "base/base.h"
+#include "kernels/loss_args.h"
 
 typedef enum pnb__real { PNB__F32, PNB__F64 } pnb__real;
 #define PNB__REAL_SIZE(real) ((real) == PNB__F32 ? sizeof(float) : sizeof(double))
@@ -188,76 +189,6 @@ typedef struct pnb__inclusion_args {
     void *dm1, *dlv1, *dm2, *dlv2; /* any may be NULL */
     bool accumulate[4];
 } pnb__inclusion_args;
-
-/* A strip of n1 rows of distributions against n2 others, J samples each: squared distances come of
- * products, |x|^2 + |y|^2 - 2 x.y, and of differences where that would lose more than four bits.
- * With d = sqrt(|x_j - y_k|^2 + 1e-6), z_jk = factor sign (shift - scale d), s the logistic:
- *   nll[i][t] = -log mean_jk s(z_jk)
- * Backward: products (n1 J, n2 J) become d loss / d |x_j - y_k|^2, and the two rows of sums get
- * each pair's part of the gradients of scale and shift. Everything is computed in double. */
-typedef struct pnb__match_args {
-    size_t n1, n2, n_samples, dim;
-    double factor;
-    const void *x, *y;               /* (n1 J, D), (n2 J, D) */
-    const void *square_x, *square_y; /* their squared lengths */
-    const void *signs;               /* (n1, n2): 1 matches, -1 does not */
-    const void *scale, *shift;       /* () */
-    void *products;                  /* (n1 J, n2 J) */
-    void *nll;                       /* (n1, n2), forward */
-    const void *d_nll;               /* (n1, n2), backward */
-    void *d_scale, *d_shift;         /* (n1, n2), backward */
-} pnb__match_args;
-
-/* Rows first .. first + n1 of x (n, D) against those that follow each:
- *   sums[i] = log sum_{j > i} exp(-rate |x_i - x_j|^2)
- * Backward: products (n1, n) become d loss / d |x_i - x_j|^2, 0 for j <= i. */
-typedef struct pnb__spread_args {
-    size_t first, n1, n, dim;
-    double rate;
-    const void *x, *square; /* all n rows */
-    void *products;         /* (n1, n) */
-    void *sums;             /* (n1) of the strip: forward writes, backward reads */
-    const void *d_sums;     /* (n1) */
-} pnb__spread_args;
-
-/* Labels of a strip of pairs, m rows of n: Y_ij = base + sum_k [columns_ik = j] weights_ik; with
- * `match`, where l_ij >= l_i,match(i), the label that the match has in its place. */
-typedef struct pnb__label_args {
-    size_t m, n, k;
-    double base;
-    const int32_t *columns; /* (m, k) */
-    const void *weights;    /* (m, k) */
-    const int32_t *match;   /* (m); NULL: no pair takes another's label */
-    const void *logits;     /* (m, n) */
-    void *dot;              /* (m) sum_j Y_ij l_ij; NULL: not wanted */
-    void *out;              /* (m, n) less Y; NULL: not wanted */
-} pnb__label_args;
-
-/* Margins of rows first .. first + m of n to the others: s_ij the best of the k x k products of a
- * pair, [margin + s_ij - s_ii]+ over j != i, all or the largest. Backward: products become
- * d sums / d product; of equal ones the first. */
-typedef struct pnb__margin_args {
-    size_t m, n, k, first;
-    double margin;
-    bool is_hardest;
-    void *products; /* (m k, n k) */
-    double *hinges; /* (n) room */
-    void *sums;     /* (m) forward */
-    const void *d_sums;
-} pnb__margin_args;
-
-/* Sums of a kernel of m rows of x and n of y: sums_i = sum_j exp(-gamma f_ij), f = |x_i - y_j|^2 or
- * the root of it and 1e-12. Backward: products become d sums / d |x_i - y_j|^2. */
-typedef struct pnb__kernel_args {
-    size_t m, n, dim;
-    double gamma;
-    bool is_root;
-    const void *x, *y;               /* (m, D), (n, D) */
-    const void *square_x, *square_y; /* their squared lengths */
-    void *products;                  /* (m, n) */
-    void *sums;                      /* (m) forward */
-    const void *d_sums;
-} pnb__kernel_args;
 
 /* Products of rows of bfloat16: c[i][j] = a_i . b_j, i < m, in floats. k is even, rows of a are lda
  * apart; b is packed in panels of 32 rows: element d of row j stands at

@@ -275,12 +275,25 @@ pnb__tensor *pnb__match_nll(const pnb__match_in *in);
 typedef struct pnb__marks {
     pnb__tensor *columns, *weights, *match;
     double base;
+    size_t row,
+        column; /* match_sums alone, which may have a block of the pairs: its first of each */
 } pnb__marks;
 /* -> (B1): sum_t Y_it nll_it of a match + (1 - Y_it) nll_it of none, nll as match_nll with its
  * signs for Y; `is_hard`: labels are 1 and 0 alone, which is half the work */
 pnb__tensor *pnb__match_sums(const pnb__match_in *in, const pnb__marks *marks, bool is_hard);
-/* x (N,D), N >= 2 -> (N-1): log sum_{j > i} exp(-rate |x_i - x_j|^2), a strip of rows at a time */
+/* x (N,D), N >= 2 -> (N-1): log sum_{j > i} exp(-rate |x_i - x_j|^2), a strip of rows at a time;
+ * of two sets x (N,D) and y (M,D) -> (N), over all j of y */
 pnb__tensor *pnb__pair_log_sums(pnb__tensor *x, double rate);
+pnb__tensor *pnb__cross_log_sums(pnb__tensor *x, pnb__tensor *y, double rate);
+/* Samples x_ij = mean_i + exp(log_var_i / 2) e_ij of rows first .. of mean and log_var (B,D)
+ * -> (n_rows,J,D). e ~ N(0,1) of a stream: `pairs` (B) int32 says where in it a row is, `key` (4)
+ * int32 which stream it is (pnb__draw_args), so that any block of rows has the draws it has among
+ * all. Noise is held neither forward nor backward. */
+typedef struct pnb__draw_in {
+    pnb__tensor *mean, *log_var, *pairs, *key;
+    size_t first, n_rows, n_samples;
+} pnb__draw_in;
+pnb__tensor *pnb__draw(const pnb__draw_in *in);
 /* Losses over all pairs of x (B1,D) and y (B2,D), a strip of rows at a time, so that memory does
  * not grow with B1 B2: with l_ij = x_i . y_j + row_i + col_j, row (B1) and col (B2) or NULL,
  *   pair_softplus       -> (B1): sum_j log(1 + exp(l_ij))

@@ -26,13 +26,14 @@ static pnb__tensor *number(golden_net *net, pnb__tensor **leaf)
 static pnb__sampled_side side_of(golden_net *net, const char *name)
 {
     char full[64];
-    pnb__sampled_side s;
+    pnb__sampled_side s = {0};
     snprintf(full, sizeof full, "%s.mean", name);
     s.mean = net_leaf(net, full);
     snprintf(full, sizeof full, "%s.logsigma", name);
     s.log_var = pnb__affine(net_leaf(net, full), 2, 0);
     snprintf(full, sizeof full, "%s.eps", name);
     s.noise = net_leaf(net, full);
+    s.n_samples = pnb__dim(s.noise, 1);
     return s;
 }
 
@@ -51,7 +52,7 @@ static pnb__tensor *flat(pnb__tensor *samples)
 static pnb__tensor *build(loss_case *l)
 {
     golden_net *net = &l->net;
-    pnb__tensor *x = pnb__draw_samples(l->side[0]), *y = pnb__draw_samples(l->side[1]);
+    pnb__tensor *x = pnb__draw_samples(&l->side[0]), *y = pnb__draw_samples(&l->side[1]);
     pnb__tensor *each = pnb__soft_contrastive_pairs(x, y, l->scale, l->shift, l->signs);
     pnb__tensor *one_way = pnb__sum(each, PNB__ALL_AXES);
     pnb__tensor *as_matches = pnb__soft_contrastive_pairs(x, y, l->scale, l->shift, l->ones);
@@ -62,9 +63,10 @@ static pnb__tensor *build(loss_case *l)
     net_output(net, "t2i_loss", pnb__affine(one_way, 1, 0));
     net_output(net, "i2t_pos_loss", weighted_sum(each, l->own));
     net_output(net, "i2t_neg_loss", weighted_sum(each, l->other));
+    const pnb__row_share all = {.n_all = 0};
     pnb__tensor *uniform = pnb__uniformity(pnb__concat((pnb__tensor *[]){flat(x), flat(y)}, 2, 0));
-    pnb__tensor *vib = pnb__add(pnb__sampled_divergence_published(l->side[0]),
-                                pnb__sampled_divergence_published(l->side[1]));
+    pnb__tensor *vib = pnb__add(pnb__sampled_divergence_published(net->g, &l->side[0], &all, 0),
+                                pnb__sampled_divergence_published(net->g, &l->side[1], &all, 0));
     double lambda = golden_number(net->c, "uniform_lambda", 0);
     double beta = golden_number(net->c, "vib_beta", 0);
     /* the reference does not compute what has no weight, and says 0 */

@@ -124,6 +124,36 @@ static void far_and_near(void **state)
         is_close(one_pair(1e3, 1e3 + 1e-5, 1, 1, 0), log1p(exp(2 * sqrt(1e-10 + 1e-6))), 0, 1e-9));
 }
 
+/* A number that is none ends in the loss of its pair and in no other, in every table. */
+static void none_is_not_lost(void **state)
+{
+    enum { PAIRS = 3, SAMPLES = 3 };
+    (void)state;
+    for (int t = 0; t < N_TABLES; t++) {
+        pnb__kernels table;
+        pnb_ctx *ctx = NULL;
+        if (!table_at(t, &table, 1, &ctx))
+            continue;
+        float x[SAMPLES] = {1, 2, 3}, y[PAIRS * SAMPLES], products[SAMPLES * PAIRS * SAMPLES];
+        float square_x[SAMPLES] = {1, 4, 9}, square_y[PAIRS * SAMPLES], nll[PAIRS];
+        const float signs[PAIRS] = {1, -1, 1}, scale = 2, shift = 1;
+        for (size_t i = 0; i < PAIRS * SAMPLES; i++) {
+            y[i] = (float)i - 4;
+            square_y[i] = y[i] * y[i];
+            for (size_t j = 0; j < SAMPLES; j++)
+                products[j * PAIRS * SAMPLES + i] = x[j] * y[i];
+        }
+        products[PAIRS * SAMPLES + SAMPLES] = NAN; /* of the second pair */
+        pnb__match_args a = {.n1 = 1, .n2 = PAIRS, .n_samples = SAMPLES, .dim = 1, .factor = 2};
+        a.x = x, a.y = y, a.square_x = square_x, a.square_y = square_y, a.signs = signs;
+        a.scale = &scale, a.shift = &shift, a.products = products, a.nll = nll;
+        table.match_strip(ctx, &a);
+        wait_for(&table, ctx);
+        assert_true(isfinite(nll[0]) && isnan(nll[1]) && isfinite(nll[2]));
+        pnb_ctx_free(ctx);
+    }
+}
+
 /* ---- sample_pairs ---- */
 
 typedef struct pairs_case {
@@ -295,11 +325,9 @@ static void products_of_halves(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(strips),
-        cmocka_unit_test(far_and_near),
-        cmocka_unit_test(pairs_sizes),
-        cmocka_unit_test(bounds_hold),
-        cmocka_unit_test(products_of_halves),
+        cmocka_unit_test(strips),           cmocka_unit_test(far_and_near),
+        cmocka_unit_test(none_is_not_lost), cmocka_unit_test(pairs_sizes),
+        cmocka_unit_test(bounds_hold),      cmocka_unit_test(products_of_halves),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

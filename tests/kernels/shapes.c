@@ -33,6 +33,7 @@ static slot_test tests_of_slots[] = {
     {" softmax softmax_bwd cross_entropy cross_entropy_bwd l2_normalize l2_normalize_bwd ",
      rows_shapes},
     {" pairwise_sqdist pairwise_sqdist_bwd ", distances_shapes},
+    {" draw draw_bwd ", draw_shapes},
     {" match_strip match_strip_bwd row_squares ", match_shapes},
     {" spread_strip spread_strip_bwd ", spread_shapes},
     {" pair_labels ", labels_shapes},

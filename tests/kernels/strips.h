@@ -42,6 +42,7 @@ static inline void labels_body(run *r, fixture *f)
     a.dot = P(r, f, c->dot), a.out = P(r, f, c->out);
     r->k.pair_labels(r->ctx, &a);
     a.match = NULL, a.dot = NULL, a.out = P(r, f, c->sums);
+    a.first = c->n / 3; /* a block of the pairs: some columns are of others */
     r->k.pair_labels(r->ctx, &a);
 }
 
@@ -80,24 +81,56 @@ static inline void kernel_body(run *r, fixture *f)
         r->k.kernel_strip_bwd(r->ctx, &a);
 }
 
-/* The last m of n rows against those that follow each. */
+/* The last m of n rows against those that follow each; `flag`: against all. */
 static inline void spread_body(run *r, fixture *f)
 {
     const strip *c = r->user;
     pnb__spread_args a = {.n1 = c->m, .n = c->n, .dim = c->dim, .rate = c->base};
-    a.first = c->n - c->m;
-    a.x = P(r, f, c->y), a.square = P(r, f, c->square_y);
+    size_t first = c->n - c->m, size = r->is_double ? 8 : 4;
+    a.skip = first + 1;
+    a.all_columns = c->flag;
+    a.y = P(r, f, c->y), a.square_y = P(r, f, c->square_y);
+    a.x = (const char *)a.y + first * c->dim * size;
+    a.square_x = (const char *)a.square_y + first * size;
     a.products = P(r, f, c->products);
     a.sums = P(r, f, c->sums), a.d_sums = P(r, f, c->d_sums);
-    const char *rows = (const char *)a.x + a.first * c->dim * (r->is_double ? 8 : 4);
-    r->k.row_squares(r->ctx, c->n, c->dim, a.x, P(r, f, c->square_y));
-    strip_products(r, c->m, c->n, c->dim, rows, a.x, a.products);
+    r->k.row_squares(r->ctx, c->n, c->dim, a.y, P(r, f, c->square_y));
+    strip_products(r, c->m, c->n, c->dim, a.x, a.y, a.products);
     r->k.spread_strip(r->ctx, &a);
     if (c->backward)
         r->k.spread_strip_bwd(r->ctx, &a);
 }
 
+/* Samples of some of `rows` rows, and their gradients back to all. */
+typedef struct drawn {
+    pnb__draw_args a;
+    size_t rows;
+    const int32_t *pairs, *key;
+    int mean, log_var, x, dx, d_mean, d_log_var;
+} drawn;
+
+static inline void draw_body(run *r, fixture *f)
+{
+    const drawn *c = r->user;
+    pnb__draw_args a = c->a;
+    a.mean = P(r, f, c->mean), a.log_var = P(r, f, c->log_var), a.x = P(r, f, c->x);
+    a.pairs = c->pairs, a.key = c->key;
+    r->k.draw(r->ctx, &a);
+    a.dx = P(r, f, c->dx), a.d_mean = P(r, f, c->d_mean), a.d_log_var = P(r, f, c->d_log_var);
+    r->k.draw_bwd(r->ctx, &a);
+}
+
 /* ---- the arrays of each ---- */
+
+static inline void add_draws(drawn *c, fixture *f)
+{
+    c->mean = input(f, c->rows * c->a.dim, -1, 1);
+    c->log_var = input(f, c->rows * c->a.dim, -3, 0);
+    c->x = output(f, c->a.n_rows * c->a.n_samples * c->a.dim, false);
+    c->dx = input(f, c->a.n_rows * c->a.n_samples * c->a.dim, -1, 1);
+    c->d_mean = output(f, c->rows * c->a.dim, true);
+    c->d_log_var = output(f, c->rows * c->a.dim, true);
+}
 
 static inline void add_labels(strip *c, fixture *f)
 {

@@ -353,7 +353,26 @@ static pnb__tensor *case_pair_log_sums(fixture *f, int v)
 {
     return v == 0   ? pnb__pair_log_sums(IN(5, 3), 2)
            : v == 1 ? pnb__pair_log_sums(IN(2, 1), 0.5)
+           : v == 2 ? pnb__cross_log_sums(IN(3, 2), IN(4, 2), 2)
+           : v == 3 ? pnb__cross_log_sums(IN(1, 3), IN(1, 3), 0.5)
                     : NULL;
+}
+
+/* All rows, and some in the middle of others; one stream, entered where `pairs` says. */
+static pnb__tensor *case_draw(fixture *f, int v)
+{
+    static const int32_t pairs[] = {2, 0, 1, 3}, key[] = {7, -1, 3, 0};
+    if (v > 2)
+        return NULL;
+    const size_t n = 4, dim = v == 2 ? 1 : 3;
+    const pnb__draw_in in = {.mean = IN(n, dim),
+                             .log_var = IN(n, dim),
+                             .pairs = int_in(f, pairs, SHAPE(n)),
+                             .key = int_in(f, key, SHAPE(4)),
+                             .first = (size_t)v,
+                             .n_rows = v == 0 ? n : 2,
+                             .n_samples = v == 2 ? 1 : 2};
+    return pnb__draw(&in);
 }
 
 static pnb__tensor *case_pair_softplus(fixture *f, int v)
@@ -377,8 +396,9 @@ static pnb__tensor *case_pair_cross_entropy(fixture *f, int v)
 static pnb__marks marks_in(fixture *f, const int32_t *columns, size_t n, double most, double base)
 {
     pnb__tensor *weights = pnb__input(f->g, PNB__REAL, SHAPE(n, 2));
-    return (pnb__marks){int_in(f, columns, SHAPE(n, 2)), pnb__affine(weights, most / 4, 0), NULL,
-                        base};
+    return (pnb__marks){.columns = int_in(f, columns, SHAPE(n, 2)),
+                        .weights = pnb__affine(weights, most / 4, 0),
+                        .base = base};
 }
 
 static pnb__tensor *case_pair_labelled(fixture *f, int v)
@@ -420,8 +440,16 @@ static pnb__tensor *case_pair_blend(fixture *f, int v)
 static pnb__tensor *case_match_sums(fixture *f, int v)
 {
     static const int32_t columns[] = {0, 1, 1, 0, 2, 2};
-    if (v > 3)
+    if (v > 5)
         return NULL;
+    if (v > 3) { /* a block: the last two rows of three and the last two columns */
+        pnb__marks marks = marks_in(f, columns, 3, v == 4 ? 1 : 0.6, v == 4 ? 0 : 0.05);
+        pnb__match_in in = {.x = IN(2, 2, 3), .y = IN(2, 2, 3), .factor = 2};
+        in.scale = POSITIVE(1);
+        in.shift = POSITIVE(1);
+        marks.row = marks.column = 1;
+        return pnb__match_sums(&in, &marks, v == 4);
+    }
     bool is_hard = v % 2 == 0;
     size_t n = v < 2 ? 2 : 3;
     pnb__marks marks = marks_in(f, columns, n, is_hard ? 1 : 0.6, is_hard ? 0 : 0.05);

@@ -31,7 +31,8 @@ static pnb__sampled_side sampled(pnb__learned_graph *lg, int side)
 {
     return (pnb__sampled_side){.mean = lg->side[side].mean,
                                .log_var = lg->side[side].log_var,
-                               .noise = pnb__learned_noise(lg, side, (size_t)lg->a->opts.samples)};
+                               .noise = pnb__learned_noise(lg, side, (size_t)lg->a->opts.samples),
+                               .n_samples = (size_t)lg->a->opts.samples};
 }
 
 static void loss(pnb__learned_graph *lg)
@@ -39,12 +40,13 @@ static void loss(pnb__learned_graph *lg)
     const pnb__sampled_side images = sampled(lg, PNB_ADAPTER_IMAGES);
     const pnb__sampled_side texts = sampled(lg, PNB_ADAPTER_TEXTS);
     double share = 1 / (double)lg->n;
-    pnb__tensor *sum = pnb__soft_contrastive(images, texts, pnb__learned_scale(lg),
+    pnb__tensor *sum = pnb__soft_contrastive(&images, &texts, pnb__learned_scale(lg),
                                              pnb__learned_shift(lg), pnb__learned_signs(lg));
     pnb__learned_tell(lg, "match", pnb__affine(sum, share, 0));
     if (!(lg->a->opts.vib > 0))
         return;
-    pnb__tensor *vib = pnb__add(pnb__sampled_divergence(images), pnb__sampled_divergence(texts));
+    pnb__tensor *vib = pnb__add(pnb__sampled_divergence(images.mean, images.log_var),
+                                pnb__sampled_divergence(texts.mean, texts.log_var));
     pnb__learned_tell(lg, "vib", pnb__affine(vib, share * lg->a->opts.vib, 0));
 }
 

@@ -38,6 +38,8 @@
 
 #include "kernels/cpu/loops/samples.inc"
 
+#include "kernels/cpu/loops/match.inc"
+
 #include "kernels/cpu/loops/batchnorm.inc"
 
 #include "kernels/cpu/loops/conv_product.inc"

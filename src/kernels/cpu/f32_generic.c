@@ -39,6 +39,8 @@ static const pnb__tile_i8_fn tiles_i8[2][I8_ROWS] = TILE_I8_TABLE;
 
 #include "kernels/cpu/loops/samples.inc"
 
+#include "kernels/cpu/loops/match.inc"
+
 #include "kernels/cpu/loops/batchnorm.inc"
 
 #include "kernels/cpu/loops/conv_product.inc"

@@ -4,9 +4,11 @@
  * ones compute in float what the reference computes in double and rounds: the same bits for one
  * operation. Loops and places are strided.h's; the backward pass of a binary function sums over the
  * axes that were repeated. Copies that exchange two axes go through tiles in shared memory: both
- * sides are read and written along what is contiguous. Dropout draws its words as base/random/rng.c does.
+ * sides are read and written along what is contiguous. Dropout draws its words as base/random/rng.c
+ * does.
  */
 #include "kernels/cuda/numbers.h"
+#include "kernels/cuda/philox.h"
 #include "kernels/cuda/strided.h"
 
 namespace
@@ -336,22 +338,10 @@ struct dropping {
 /* Bit w: whether word w of a block of Philox4x32-10 is at least `least`. */
 __device__ unsigned kept_words(const dropping &d, uint64_t counter)
 {
-    unsigned k0 = static_cast<unsigned>(d.seed), k1 = static_cast<unsigned>(d.seed >> 32);
-    unsigned c[4] = {static_cast<unsigned>(counter), static_cast<unsigned>(counter >> 32),
-                     static_cast<unsigned>(d.stream), static_cast<unsigned>(d.stream >> 32)};
-    for (int round = 0; round < 10; round++) {
-        uint64_t p0 = static_cast<uint64_t>(0xD2511F53u) * c[0];
-        uint64_t p1 = static_cast<uint64_t>(0xCD9E8D57u) * c[2];
-        c[0] = static_cast<unsigned>(p1 >> 32) ^ c[1] ^ k0;
-        c[1] = static_cast<unsigned>(p1);
-        c[2] = static_cast<unsigned>(p0 >> 32) ^ c[3] ^ k1;
-        c[3] = static_cast<unsigned>(p0);
-        k0 += 0x9E3779B9u;
-        k1 += 0xBB67AE85u;
-    }
+    const pnb__cuda_words words = pnb__cuda_philox(d.seed, d.stream, counter);
     unsigned bits = 0;
     for (int w = 0; w < 4; w++)
-        bits |= (c[w] >= d.least ? 1u : 0u) << w;
+        bits |= static_cast<unsigned>(words.c[w] >= d.least) << w;
     return bits;
 }
 

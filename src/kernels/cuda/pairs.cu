@@ -59,10 +59,11 @@ struct label_rows {
         }
         __syncthreads(); /* out has lost the base */
         for (size_t q = threadIdx.x; q < a.k; q += blockDim.x) {
-            int32_t j = a.columns[i * a.k + q];
-            double logit = static_cast<double>(l[j]);
-            if (!(has_pseudo && logit >= bar) && is_first(i, q))
-                dot += take(i, static_cast<size_t>(j), logit, marks(i, j, q));
+            int32_t column = a.columns[i * a.k + q];
+            size_t j = static_cast<size_t>(column) - a.first; /* before the strip: beyond it */
+            double logit = j < a.n ? static_cast<double>(l[j]) : 0;
+            if (j < a.n && !(has_pseudo && logit >= bar) && is_first(i, q))
+                dot += take(i, j, logit, marks(i, column, q));
         }
         dot = pnb__cuda_block_sum(dot);
         if (a.dot != NULL && threadIdx.x == 0)

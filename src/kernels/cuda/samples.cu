@@ -147,26 +147,30 @@ struct match_backward {
 struct spread_rows {
     pnb__spread_args a;
 
-    /* -rate |x_i - x_j|^2 of row i of the strip, by whole warps; j that do not follow the row give
-     * 0 */
-    __device__ double exponent(size_t i, size_t j) const
+    /* The first column that counts for a row. */
+    __device__ size_t begin(size_t i) const
     {
-        const float *x = static_cast<const float *>(a.x);
-        const float *square = static_cast<const float *>(a.square);
-        const pnb__cuda_sides sides = {x, x, a.dim};
-        size_t row = a.first + i;
-        double sum = 0, product = 0;
-        if (j > row && j < a.n) {
-            sum = static_cast<double>(square[row]) + static_cast<double>(square[j]);
-            product = static_cast<double>(static_cast<const float *>(a.products)[i * a.n + j]);
-        }
-        return -a.rate * sides.square(sum, product, row, j);
+        return a.all_columns ? 0 : a.skip + i;
     }
 
-    /* log sum_j exp(e_ij) over the rows behind row i, in every thread */
+    /* -rate |x_i - y_j|^2, by whole warps; j that do not count give 0 */
+    __device__ double exponent(size_t i, size_t j) const
+    {
+        const pnb__cuda_sides sides = {static_cast<const float *>(a.x),
+                                       static_cast<const float *>(a.y), a.dim};
+        double sum = 0, product = 0;
+        if (j >= begin(i) && j < a.n) {
+            sum = static_cast<double>(static_cast<const float *>(a.square_x)[i]) +
+                  static_cast<double>(static_cast<const float *>(a.square_y)[j]);
+            product = static_cast<double>(static_cast<const float *>(a.products)[i * a.n + j]);
+        }
+        return -a.rate * sides.square(sum, product, i, j);
+    }
+
+    /* log sum_j exp(e_ij) over the columns that count, in every thread */
     __device__ double log_sum(size_t i) const
     {
-        size_t behind = a.first + i + 1;
+        size_t behind = begin(i);
         double most = -HUGE_VAL, sum = 0;
         for (size_t from = behind; from < a.n; from += PNB__CUDA_THREADS) {
             double e = exponent(i, from + threadIdx.x);
@@ -206,13 +210,13 @@ struct spread_backward {
         float *out = static_cast<float *>(a->products) + i * a->n;
         double sum = static_cast<double>(static_cast<const float *>(a->sums)[i]);
         double weight = -a->rate * static_cast<double>(static_cast<const float *>(a->d_sums)[i]);
-        if (fabs(sum) > far && a->first + i + 1 < a->n)
+        if (fabs(sum) > far && of.begin(i) < a->n)
             sum = of.log_sum(i);
         for (size_t from = 0; from < a->n; from += PNB__CUDA_THREADS) {
             size_t j = from + threadIdx.x;
             double e = of.exponent(i, j);
             if (j < a->n)
-                out[j] = static_cast<float>(j > a->first + i ? weight * exp(e - sum) : 0);
+                out[j] = static_cast<float>(j >= of.begin(i) ? weight * exp(e - sum) : 0);
         }
     }
 };

@@ -16,6 +16,7 @@ typedef float real;
 #include "kernels/ref/conv.inc"
 #include "kernels/ref/conv2d.inc"
 #include "kernels/ref/dots.inc"
+#include "kernels/ref/draws.inc"
 #include "kernels/ref/gather.inc"
 #include "kernels/ref/gemm.inc"
 

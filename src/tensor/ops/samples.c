@@ -109,13 +109,13 @@ static size_t match_work(const pnb__tensor *t, bool backward)
     return n + (backward ? 2 * rows * n2 + (rows + n2) * j : 0);
 }
 
-/* x (B1,J,D), y (B2,J,D), scale (), shift () */
+/* x (B1,J,D), y (B2,J,D), scale (), shift (); a loop holds the terms of a pair */
 static bool match_fits(const pnb__tensor *t)
 {
     const pnb__tensor *x = t->in[0], *y = t->in[1];
-    return x->n_dims == 3 && y->n_dims == 3 && x->shape[1] == y->shape[1] &&
-           x->shape[2] == y->shape[2] && x->n > 0 && y->n > 0 && t->in[2]->n == 1 &&
-           t->in[3]->n == 1;
+    return x->n_dims == 3 && x->shape[1] <= PNB__MATCH_MOST_SAMPLES && y->n_dims == 3 &&
+           x->shape[1] == y->shape[1] && x->shape[2] == y->shape[2] && x->n > 0 && y->n > 0 &&
+           t->in[2]->n == 1 && t->in[3]->n == 1;
 }
 
 /* signs (B1,B2) -> (B1,B2) */
@@ -257,12 +257,13 @@ typedef struct sums_attrs {
     match_attrs match; /* first */
     double base;
     bool is_hard;
+    size_t row, column; /* of the marks: where x and y begin */
 } sums_attrs;
 
 /* Marks without a match: no pair takes another's label here. */
 pnb__tensor *pnb__match_sums(const pnb__match_in *in, const pnb__marks *marks, bool is_hard)
 {
-    const sums_attrs attrs = {{in->factor}, marks->base, is_hard};
+    const sums_attrs attrs = {{in->factor}, marks->base, is_hard, marks->row, marks->column};
     if (in->x == NULL || marks->columns == NULL || marks->weights == NULL)
         return NULL;
     return pnb__node(
@@ -276,8 +277,9 @@ bool pnb__op_match_sums_shape(pnb__tensor *t)
 {
     const pnb__tensor *x = t->in[0], *y = t->in[1], *columns = t->in[4], *marks = t->in[5];
     char tx[96], ty[96], tm[96];
+    size_t end = ((const sums_attrs *)t->attrs)->row + x->shape[0];
     if (!match_fits(t) || columns->kind != PNB__INT32 || columns->n_dims != 2 ||
-        marks->n_dims != 2 || columns->shape[0] != x->shape[0] || marks->shape[0] != x->shape[0] ||
+        marks->n_dims != 2 || columns->shape[0] < end || marks->shape[0] != columns->shape[0] ||
         marks->shape[1] != columns->shape[1])
         return pnb__node_fail(t->graph, PNB_SHAPE, "match_sums: samples %s and %s, marks %s",
                               pnb__shape_text(x, tx), pnb__shape_text(y, ty),
@@ -305,7 +307,7 @@ static marked marked_strip(const pnb__tensor *t, size_t first, bool backward)
     const sums_attrs *attrs = t->attrs;
     void *work = backward ? t->work_bwd : t->work;
     marked s = {.a = match_strip(t, first, work), .first = first};
-    size_t k = t->in[4]->shape[1], all = match_rows(t) * s.a.n2;
+    size_t k = t->in[4]->shape[1], all = match_rows(t) * s.a.n2, row = attrs->row + first;
     s.n = s.a.n1 * s.a.n2;
     s.signs = at(t, work, match_work(t, backward));
     s.labels = at(t, s.signs, all);
@@ -316,9 +318,10 @@ static marked marked_strip(const pnb__tensor *t, size_t first, bool backward)
     const pnb__label_args labels = {.m = s.a.n1,
                                     .n = s.a.n2,
                                     .k = k,
+                                    .first = attrs->column,
                                     .base = attrs->base,
-                                    .columns = (const int32_t *)pnb__data(t->in[4]) + first * k,
-                                    .weights = at(t, pnb__data(t->in[5]), first * k),
+                                    .columns = (const int32_t *)pnb__data(t->in[4]) + row * k,
+                                    .weights = at(t, pnb__data(t->in[5]), row * k),
                                     .logits = s.labels,
                                     .out = s.labels};
     g->kernels.pair_labels(g->ctx, &labels);
@@ -404,6 +407,7 @@ typedef struct spread_attrs {
     double rate; /* of the squared distance */
 } spread_attrs;
 
+/* Of one set each row is compared with those behind it; of two every row with all of the other. */
 pnb__tensor *pnb__pair_log_sums(pnb__tensor *x, double rate)
 {
     const spread_attrs attrs = {rate};
@@ -411,58 +415,81 @@ pnb__tensor *pnb__pair_log_sums(pnb__tensor *x, double rate)
                      : pnb__node(x->graph, PNB__OP_PAIR_LOG_SUMS, &x, 1, &attrs, sizeof attrs);
 }
 
+pnb__tensor *pnb__cross_log_sums(pnb__tensor *x, pnb__tensor *y, double rate)
+{
+    const spread_attrs attrs = {rate};
+    if (x == NULL || y == NULL)
+        return NULL;
+    return pnb__node(x->graph, PNB__OP_PAIR_LOG_SUMS, (pnb__tensor *[]){x, y}, 2, &attrs,
+                     sizeof attrs);
+}
+
+/* What rows are compared with. */
+static pnb__tensor *spread_columns(const pnb__tensor *t)
+{
+    return t->in[t->n_in - 1];
+}
+
 /* Rows that a strip holds. */
 static size_t spread_rows(const pnb__tensor *t)
 {
-    return PNB_MAX((size_t)1, PNB_MIN(t->n, STRIP / t->in[0]->shape[0]));
+    return PNB_MAX((size_t)1, PNB_MIN(t->n, STRIP / spread_columns(t)->shape[0]));
 }
 
-/* x (N,D) -> (N-1): the last row has nobody after it. */
+/* x (N,D) -> (N-1): the last row has nobody after it; x (N,D), y (M,D) -> (N) */
 bool pnb__op_pair_log_sums_shape(pnb__tensor *t)
 {
-    const pnb__tensor *x = t->in[0];
-    char tx[96];
-    if (x->n_dims != 2 || x->shape[0] < 2 || x->shape[1] == 0)
-        return pnb__node_fail(t->graph, PNB_SHAPE, "pair_log_sums: %s has no two rows",
-                              pnb__shape_text(x, tx));
-    size_t n = x->shape[0];
-    pnb__set_shape(t, 1, (size_t[]){n - 1});
-    t->saves_in = 1;
+    const pnb__tensor *x = t->in[0], *y = spread_columns(t);
+    char tx[96], ty[96];
+    size_t alone = t->n_in == 1;
+    if (x->n_dims != 2 || y->n_dims != 2 || x->shape[0] < 1 + alone || y->shape[0] == 0 ||
+        x->shape[1] == 0 || y->shape[1] != x->shape[1])
+        return pnb__node_fail(t->graph, PNB_SHAPE, "pair_log_sums: %s against %s is no two rows",
+                              pnb__shape_text(x, tx), pnb__shape_text(y, ty));
+    size_t n = y->shape[0];
+    pnb__set_shape(t, 1, (size_t[]){x->shape[0] - alone});
+    t->saves_in = 3;
     t->saves_out = true; /* the logarithms are what the weights are normalised by */
-    t->work_bytes = (spread_rows(t) * n + n) * pnb__elem_bytes(t);
+    t->work_bytes = (spread_rows(t) * n + x->shape[0] + n) * pnb__elem_bytes(t);
     t->work_bwd_bytes = t->work_bytes + (spread_rows(t) + n) * pnb__elem_bytes(t);
     t->flops = 2.0 * (double)x->n * (double)n;
     return true;
 }
 
-/* The strip from row `first` on, its products made. */
+/* The strip from row `first` on, its products made; squares were before it. */
 static pnb__spread_args spread_strip(const pnb__tensor *t, size_t first, void *work)
 {
-    const pnb__tensor *x = t->in[0];
-    size_t n = x->shape[0], dim = x->shape[1];
-    pnb__spread_args a = {.first = first,
-                          .n1 = PNB_MIN(spread_rows(t), t->n - first),
+    const pnb__tensor *x = t->in[0], *y = spread_columns(t);
+    size_t n = y->shape[0], dim = x->shape[1];
+    unsigned char *squares = at(t, work, spread_rows(t) * n);
+    pnb__spread_args a = {.n1 = PNB_MIN(spread_rows(t), t->n - first),
                           .n = n,
                           .dim = dim,
+                          .skip = first + 1,
+                          .all_columns = t->n_in == 2,
                           .rate = ((const spread_attrs *)t->attrs)->rate,
-                          .x = pnb__data(x),
-                          .square = at(t, work, spread_rows(t) * n),
+                          .x = at(t, pnb__data(x), first * dim),
+                          .y = pnb__data(y),
+                          .square_x = at(t, squares, first),
+                          .square_y = at(t, squares, x->shape[0]),
                           .products = work,
                           .sums = at(t, t->data, first)};
-    multiply(t, &(product){a.n1, n, dim, false, true, 1.0, at(t, a.x, first * dim), a.x, a.products,
-                           false});
+    multiply(t, &(product){a.n1, n, dim, false, true, 1.0, a.x, a.y, a.products, false});
     return a;
 }
 
-/* |x_i|^2 of all rows */
+/* |x_i|^2 and |y_j|^2 of all rows */
 static void spread_squares(const pnb__tensor *t, void *work)
 {
-    const pnb__tensor *x = t->in[0];
-    t->graph->kernels.row_squares(t->graph->ctx, x->shape[0], x->shape[1], pnb__data(x),
-                                  at(t, work, spread_rows(t) * x->shape[0]));
+    const pnb__graph *g = t->graph;
+    const pnb__tensor *x = t->in[0], *y = spread_columns(t);
+    size_t n = y->shape[0], dim = x->shape[1];
+    unsigned char *squares = at(t, work, spread_rows(t) * n);
+    g->kernels.row_squares(g->ctx, x->shape[0], dim, pnb__data(x), squares);
+    g->kernels.row_squares(g->ctx, n, dim, pnb__data(y), at(t, squares, x->shape[0]));
 }
 
-/* y_i = log sum_{j>i} exp(-rate |x_i - x_j|^2), strip after strip */
+/* y_i = log sum_j exp(-rate |x_i - x_j|^2), strip after strip */
 bool pnb__op_pair_log_sums_forward(pnb__tensor *t, bool recompute)
 {
     (void)recompute;
@@ -474,24 +501,27 @@ bool pnb__op_pair_log_sums_forward(pnb__tensor *t, bool recompute)
     return true;
 }
 
-/* y_i = log sum_{j>i} exp(-rate |x_i - x_j|^2): x is both sides */
+/* y_i = log sum_j exp(-rate |x_i - x_j|^2): of one set x is both sides */
 void pnb__op_pair_log_sums_backward(pnb__tensor *t)
 {
-    const pnb__tensor *x = t->in[0];
-    size_t n = x->shape[0], dim = x->shape[1], rows = spread_rows(t);
-    unsigned char *sums = at(t, t->work_bwd, rows * n + n);
-    void *cols = at(t, sums, rows);
-    if (!t->acc_in[0])
-        pnb__zero(t, t->d_in[0], x->n * pnb__elem_bytes(t));
+    const pnb__tensor *x = t->in[0], *y = spread_columns(t);
+    size_t n = y->shape[0], dim = x->shape[1], rows = spread_rows(t);
+    unsigned char *sums = at(t, t->work_bwd, rows * n + x->shape[0] + n);
+    void *cols = at(t, sums, rows), *d_y = t->d_in[t->n_in - 1];
+    for (int i = 0; i < t->n_in; i++)
+        if (t->d_in[i] != NULL && !t->acc_in[i])
+            pnb__zero(t, t->d_in[i], t->in[i]->n * pnb__elem_bytes(t));
     spread_squares(t, t->work_bwd);
     for (size_t first = 0; first < t->n; first += rows) {
         pnb__spread_args a = spread_strip(t, first, t->work_bwd);
+        void *d_x = t->d_in[0] == NULL ? NULL : at(t, t->d_in[0], first * dim);
         a.d_sums = at(t, t->grad, first);
         t->graph->kernels.spread_strip_bwd(t->graph->ctx, &a);
-        spread_weights(t, &(weights){a.n1, n, dim, a.products, at(t, a.x, first * dim), a.x, sums,
-                                     cols, at(t, t->d_in[0], first * dim), t->d_in[0], first > 0});
+        spread_weights(
+            t, &(weights){a.n1, n, dim, a.products, a.x, a.y, sums, cols, d_x, d_y, first > 0});
     }
-    add_scaled_rows(t, n, dim, cols, pnb__data(x), t->d_in[0]); /* as in match_nll */
+    if (d_y != NULL) /* as in match_nll */
+        add_scaled_rows(t, n, dim, cols, pnb__data(y), d_y);
 }
 
 /* ---- pair_kernels ---- */

@@ -289,7 +289,8 @@ static pnb_status build_losses(loss_graph *l, const pnb__contrastive *c, size_t 
                              .masked_image = l->side[MASKED_IMAGE],
                              .masked_text = l->side[MASKED_TEXT],
                              .scale = l->scale,
-                             .bias = l->bias};
+                             .bias = l->bias,
+                             .draws = true};
     status = pnb__loss_build(&l->loss, l->graph, &in, &opts, err);
     if (status == PNB_OK)
         status = pnb__graph_plan(l->graph, NULL, err);

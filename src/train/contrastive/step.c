@@ -154,7 +154,8 @@ static pnb_status build_loss(pnb__step_graphs *s, pnb__graph *g, const pnb__dist
                        .has_labels = has_labels(s),
                        .n_marks = has_labels(s) ? PNB__MIX_N_MARKS : 1,
                        .label_base = c->opts->label_smoothing,
-                       .share = pnb__step_row_share(s)};
+                       .share = pnb__step_row_share(s),
+                       .draws = true};
     in.scale = c->logit_scale != NULL ? pnb__apply(PNB__EXP, pnb__param_tensor(g, c->logit_scale))
                                       : pnb__constant(g, c->info->logit_scale);
     if (c->logit_bias != NULL)

@@ -6,6 +6,7 @@
 #include <math.h>
 
 #include "base/names.h"
+#include "train/losses/sampled_terms.h"
 
 PNB_DEFINE_NAME(pnb_loss_name, pnb_loss_term, PNB_NAMES_OF_IDENTS(PNB_LOSS_LIST), NULL)
 PNB_DEFINE_NAME(pnb_loss_meaning, pnb_loss_term, PNB_SENTENCES(PNB_LOSS_LIST), NULL)
@@ -36,10 +37,6 @@ pnb_loss_opts pnb_loss_opts_published(void)
     o.weight[PNB_LOSS_INCLUSION] = 1e-7;
     return o;
 }
-
-/* Draws of samples share no stream with whatever else the seed of a run decides. */
-#define NOISE_SEED 0x9e3779b97f4a7c15U
-#define ROWS_SEED 0xd1b54a32d192ed03U
 
 /* Weights of 0 and more: a negative one would push variances to infinity. Limits of 1 and more: see
  * `gate`. */
@@ -265,61 +262,13 @@ pnb_status pnb__loss_set_labels(const pnb__loss *loss, const pnb__pair_labels *l
 
 /* ---- draws ---- */
 
-/* (B,J,D) of a side; a stream a draw and side, in the order of the pairs. */
-static pnb_status draw_side(pnb__tensor *noise, pnb__rng *rng, const size_t *row_of, pnb_error *err)
-{
-    size_t n = pnb__n(noise), n_rows = pnb__dim(noise, 0), width = n / n_rows;
-    double some[256];
-    float *values = pnb__alloc_array(n, sizeof *values);
-    if (values == NULL)
-        return pnb__fail_nomem(err, n * sizeof *values);
-    for (size_t p = 0; p < n_rows; p++) {
-        float *row = values + (row_of != NULL ? row_of[p] : p) * width;
-        for (size_t at = 0; at < width; at += PNB_COUNT(some)) {
-            size_t here = PNB_MIN(PNB_COUNT(some), width - at);
-            pnb__rng_normals(rng, here, some);
-            for (size_t i = 0; i < here; i++)
-                row[at + i] = (float)some[i];
-        }
-    }
-    pnb__write_f32(noise, values);
-    pnb__free(values);
-    return PNB_OK;
-}
-
-/* Samples that are compared, with replacement as numpy's choice: of pair p and its j-th draw of a
- * side, sample (side B + row_of[p]) J + j. */
-static void draw_rows(const pnb__loss *loss, uint64_t seed, int64_t step, const size_t *row_of)
-{
-    size_t n_pairs = pnb__dim(loss->noise[0], 0), j = loss->n_samples;
-    int32_t rows[PNB_UNIFORMITY_DRAWN];
-    pnb__rng rng;
-    pnb__rng_init(&rng, seed ^ ROWS_SEED, (uint64_t)step);
-    for (size_t i = 0; i < PNB_UNIFORMITY_DRAWN; i++) {
-        size_t sample = (size_t)pnb__rng_below(&rng, 2 * n_pairs * j);
-        size_t side = sample / (n_pairs * j), pair = sample / j % n_pairs;
-        size_t row = row_of != NULL ? row_of[pair] : pair;
-        rows[i] = (int32_t)((side * n_pairs + row) * j + sample % j);
-    }
-    pnb__write_i32(loss->drawn, rows);
-}
-
 pnb_status pnb__loss_set_step(const pnb__loss *loss, uint64_t seed, int64_t step,
                               const size_t *row_of, pnb_error *err)
 {
-    pnb_status status = PNB_OK;
     const double share = step < loss->triplet_warmup ? 0 : 1;
     if (loss->triplet_share != NULL)
         pnb__write_f64(loss->triplet_share, &share);
-    if (loss->drawn != NULL)
-        draw_rows(loss, seed, step, row_of);
-    for (int s = 0; s < PNB__LOSS_N_DRAWN && status == PNB_OK; s++) {
-        pnb__rng rng;
-        pnb__rng_init(&rng, seed ^ NOISE_SEED, PNB__LOSS_N_DRAWN * (uint64_t)step + (uint64_t)s);
-        if (loss->noise[s] != NULL)
-            status = draw_side(loss->noise[s], &rng, row_of, err);
-    }
-    return status;
+    return pnb__sampled_set_step(loss, seed, step, row_of, err);
 }
 
 /* ---- constants ---- */

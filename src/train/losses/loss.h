@@ -12,9 +12,9 @@ pnb_status pnb__loss_build(pnb__loss *out, pnb__graph *g, const pnb__loss_in *in
                            const pnb_loss_opts *opts, pnb_error *err);
 /* Once after planning: fills the constant inputs. */
 pnb_status pnb__loss_start(const pnb__loss *loss, pnb_error *err);
-/* Before each run of a step: draws the noise, that of pair p a function of seed, step and p alone,
- * into row row_of[p] (NULL: row p), and says which negatives count and which samples are compared.
- */
+/* Before each run of a step, of a loss built with `draws`: which samples are drawn, those of pair p
+ * a function of seed, step and p alone, for row row_of[p] (NULL: row p), which of them are
+ * compared, and which negatives count.  Errors  NOMEM */
 pnb_status pnb__loss_set_step(const pnb__loss *loss, uint64_t seed, int64_t step,
                               const size_t *row_of, pnb_error *err);
 /* Whether a term compares rows with all images, so that their gradient is made by all processes

@@ -11,7 +11,7 @@
 #include "train/losses/loss_terms.h"
 
 #include "train/losses/distill.h"
-#include "train/losses/soft_contrastive.h"
+#include "train/losses/sampled_terms.h"
 #include "train/losses/triplet.h"
 
 typedef pnb__term_build build;
@@ -55,7 +55,7 @@ pnb__loss_in pnb__terms_clip(pnb__graph *g, const pnb__loss_in *in)
 /* ---- rows ---- */
 
 /* The rows of a side that are ours. */
-static pnb__dist share_of(const pnb__loss_in *in, const pnb__dist *d)
+pnb__dist pnb__term_share(const pnb__loss_in *in, const pnb__dist *d)
 {
     return (pnb__dist){.mean = pnb__share_rows(&in->share, d->mean),
                        .log_var = pnb__share_rows(&in->share, d->log_var),
@@ -134,7 +134,7 @@ static size_t n_asked(const build *b)
 
 /* Labels of the rows of images (way 0) or of texts, inputs made once for all terms that read them:
  * row b matches row b until pnb__loss_set_labels says otherwise. */
-static pnb__marks marks_of(const build *b, int way)
+pnb__marks pnb__term_marks(const build *b, int way)
 {
     const size_t shape[2] = {n_asked(b), PNB_MAX(b->in->n_marks, (size_t)1)};
     pnb__loss *out = b->out;
@@ -142,7 +142,9 @@ static pnb__marks marks_of(const build *b, int way)
         out->columns[way] = pnb__input(b->g, PNB__INT32, 2, shape);
         out->weights[way] = pnb__input(b->g, PNB__REAL, 2, shape);
     }
-    return (pnb__marks){out->columns[way], out->weights[way], NULL, b->in->label_base};
+    return (pnb__marks){.columns = out->columns[way],
+                        .weights = out->weights[way],
+                        .base = b->in->label_base};
 }
 
 /* factor * sum_ij -log s(y_ij l_ij), as softplus(-l) = softplus(l) - l. With negative_only every y
@@ -150,7 +152,7 @@ static pnb__marks marks_of(const build *b, int way)
 static pnb__tensor *pair_loss(const build *b, pairs p, double factor)
 {
     if (b->in->has_labels) {
-        const pnb__marks marks = marks_of(b, 0);
+        const pnb__marks marks = pnb__term_marks(b, 0);
         return pnb__affine(sum_all(pnb__pair_labelled(p.left, p.right, p.row, p.col, &marks)),
                            factor, 0);
     }
@@ -186,7 +188,7 @@ static pnb__tensor *bias_row(pnb__tensor *bias, size_t n)
  * a goes into the left rows, so that no (B,B) matrix is scaled. */
 static pairs ppcl_pairs(pnb__graph *g, const pnb__loss_in *in)
 {
-    const pnb__dist image = share_of(in, &in->image);
+    const pnb__dist image = pnb__term_share(in, &in->image);
     pnb__tensor *half = pnb__affine(in->scale, -0.5, 0);
     pnb__tensor *row = pnb__mul(trace(g, &image), half);
     pnb__tensor *col = pnb__mul(trace(g, &in->text), half);
@@ -263,7 +265,7 @@ static pnb__tensor *build_clip(build *b)
  */
 static pnb__marks matched_marks(const build *b, int way)
 {
-    pnb__marks marks = marks_of(b, way);
+    pnb__marks marks = pnb__term_marks(b, way);
     size_t n = n_asked(b);
     if (b->out->match[way] == NULL)
         b->out->match[way] = pnb__input(b->g, PNB__INT32, 1, &n);
@@ -288,7 +290,7 @@ static const pnb__pcmepp_out *pcmepp_of(build *b)
                                .factor = 1,
                                .smoothness = has_pseudo};
     if (in->has_labels)
-        pairs_of.marks = marks_of(b, 0);
+        pairs_of.marks = pnb__term_marks(b, 0);
     for (int way = 0; way < 2 && has_pseudo; way++)
         pairs_of.pseudo[way] = matched_marks(b, way);
     b->pcmepp = pnb__pcmepp_build(&pairs_of);
@@ -323,7 +325,8 @@ static pnb__tensor *inclusion_of(build *b, const pnb__dist *one, const pnb__dist
 /* An image says more than its caption: image inside text. */
 static pnb__tensor *build_inclusion(build *b)
 {
-    const pnb__dist image = share_of(b->in, &b->in->image), text = share_of(b->in, &b->in->text);
+    const pnb__dist image = pnb__term_share(b->in, &b->in->image),
+                    text = pnb__term_share(b->in, &b->in->text);
     return inclusion_of(b, &image, &text);
 }
 
@@ -358,7 +361,7 @@ static pnb__tensor *build_txt_inclusion(build *b)
  * lv/2 in place of lv, the standard deviation where the formula has the variance. */
 static pnb__tensor *divergence(build *b, const pnb__dist *side)
 {
-    const pnb__dist ours = share_of(b->in, side), *d = &ours;
+    const pnb__dist ours = pnb__term_share(b->in, side), *d = &ours;
     size_t begin = pnb__segment_begin(b->g);
     pnb__tensor *lv = b->opts->vib_official ? pnb__affine(d->log_var, 0.5, 0) : d->log_var;
     pnb__tensor *spread = pnb__sub(pnb__apply(PNB__EXP, lv), lv);
@@ -374,74 +377,7 @@ static pnb__tensor *build_vib(build *b)
     return pnb__add(divergence(b, &b->in->image), divergence(b, &b->in->text));
 }
 
-/* ---- terms over samples, and of points ----
- *
- * Samples are drawn once a step for all terms: z = mean + exp(lv / 2) noise, noise an input, so
- * that a gradient can be checked by differences and a step repeated. The operations are those of
- * losses/, which the adapters' heads have too. Sums over the batch stay sums, as in the reference:
- * its weights (KL 1e-5, uniformity 10) and its clipping at a norm of 2 are made for them. */
-
-/* z_j = mean + exp(lv / 2) noise_j; all terms of a step see the same draws. */
-static pnb__sampled_side sampled(const build *b, int side)
-{
-    const pnb__dist *d = side == 0 ? &b->in->image : &b->in->text;
-    const size_t shape[3] = {pnb__dim(d->mean, 0), b->opts->n_samples, pnb__dim(d->mean, 1)};
-    if (b->out->noise[side] == NULL)
-        b->out->noise[side] = pnb__input(b->g, PNB__REAL, 3, shape);
-    return (pnb__sampled_side){d->mean, d->log_var, b->out->noise[side]};
-}
-
-/* Those of our rows. */
-static pnb__sampled_side sampled_share(const build *b, int side)
-{
-    const pnb__row_share *share = &b->in->share;
-    const pnb__sampled_side all = sampled(b, side);
-    return (pnb__sampled_side){pnb__share_rows(share, all.mean),
-                               pnb__share_rows(share, all.log_var),
-                               pnb__share_rows(share, all.noise)};
-}
-
-/* PCME Eq. (4) to (7): every pair of the batch, and of each J x J samples. b 0 where the model has
- * none. A pair of label Y counts Y times as a match and 1 - Y times as none. */
-static pnb__tensor *build_pcme(build *b)
-{
-    pnb__sampled_side images = sampled_share(b, 0), texts = sampled(b, 1);
-    pnb__tensor *bias = b->in->bias != NULL ? b->in->bias : pnb__constant(b->g, 0);
-    const pnb__marks marks = marks_of(b, 0);
-    return pnb__soft_contrastive_marked(images, texts, b->in->scale, bias, &marks,
-                                        !b->in->has_labels);
-}
-
-/* PCME Eq. (8), of both sides; the published form has the samples' mean for the mean. */
-static pnb__tensor *build_pcme_kl(build *b)
-{
-    pnb__tensor *kl[2];
-    for (int s = 0; s < 2; s++) {
-        const pnb__dist d = share_of(b->in, s == 0 ? &b->in->image : &b->in->text);
-        kl[s] = b->opts->pcme_kl_published
-                    ? pnb__sampled_divergence_published(sampled_share(b, s))
-                    : pnb__sampled_divergence((pnb__sampled_side){d.mean, d.log_var, NULL});
-    }
-    return pnb__add(kl[0], kl[1]);
-}
-
-/* Samples of both sides together, (2 B J, D); published: of more than 128 so many drawn ones. The
- * logarithm of a sum is no sum over rows: who has a share of them computes it all. */
-static pnb__tensor *build_uniformity(build *b)
-{
-    pnb__tensor *rows[2];
-    for (int s = 0; s < 2; s++) {
-        pnb__tensor *z = pnb__draw_samples(sampled(b, s));
-        rows[s] = pnb__reshape(z, 2, (size_t[]){pnb__dim(z, 0) * pnb__dim(z, 1), pnb__dim(z, 2)});
-    }
-    pnb__tensor *all = pnb__concat(rows, 2, 0);
-    const size_t drawn = PNB_UNIFORMITY_DRAWN;
-    if (!b->opts->uniformity_published || pnb__dim(all, 0) <= drawn)
-        return pnb__share_part(&b->in->share, pnb__uniformity(all));
-    b->out->drawn = pnb__input(b->g, PNB__INT32, 1, &drawn);
-    b->out->n_samples = b->opts->n_samples;
-    return pnb__share_part(&b->in->share, pnb__uniformity(pnb__gather(all, b->out->drawn)));
-}
+/* ---- terms of points ---- */
 
 /* (B,K,D/K) of rows of K embeddings beside each other. */
 static pnb__tensor *split(const pnb__dist *d, pnb__tensor *x)
@@ -481,7 +417,8 @@ static pnb__tensor *build_triplet(build *b)
 /* PVSE Eq. (5) of both sides: what attention adds to the K embeddings of an input must differ. */
 static pnb__tensor *build_diversity(build *b)
 {
-    const pnb__dist image = share_of(b->in, &b->in->image), text = share_of(b->in, &b->in->text);
+    const pnb__dist image = pnb__term_share(b->in, &b->in->image),
+                    text = pnb__term_share(b->in, &b->in->text);
     size_t k = image.n_embeddings;
     b->out->off = pnb__input(b->g, PNB__REAL, 2, (size_t[]){k, k});
     pnb__tensor *both = pnb__add(pnb__diversity(split(&image, image.residual), b->out->off),
@@ -524,8 +461,9 @@ static pnb__tensor *build_distill(build *b)
 static pnb__tensor *build_distill_kl(build *b)
 {
     const pnb__loss_in *in = b->in;
-    const pnb__dist image = share_of(in, &in->image), text = share_of(in, &in->text);
-    const pnb__dist teacher[2] = {share_of(in, &in->teacher[0]), share_of(in, &in->teacher[1])};
+    const pnb__dist image = pnb__term_share(in, &in->image), text = pnb__term_share(in, &in->text);
+    const pnb__dist teacher[2] = {pnb__term_share(in, &in->teacher[0]),
+                                  pnb__term_share(in, &in->teacher[1])};
     pnb__tensor *both = pnb__add(pnb__distill_gaussians(&image, &teacher[0]),
                                  pnb__distill_gaussians(&text, &teacher[1]));
     return pnb__share_part(&in->share, both);
@@ -545,10 +483,10 @@ const pnb__term_row pnb__term_rows[PNB_N_LOSS_TERMS] = {
     [PNB_LOSS_TXT_INCLUSION] = {build_txt_inclusion, .needs_log_var = true,
                                 .needs_masked_text = true, .takes_labels = true},
     [PNB_LOSS_VIB] = {build_vib, .needs_log_var = true, .takes_labels = true},
-    [PNB_LOSS_PCME] = {build_pcme, .needs_log_var = true, .takes_labels = true,
+    [PNB_LOSS_PCME] = {pnb__build_pcme, .needs_log_var = true, .takes_labels = true,
                        .refuses_negatives = true},
-    [PNB_LOSS_PCME_KL] = {build_pcme_kl, .needs_log_var = true, .takes_labels = true},
-    [PNB_LOSS_UNIFORMITY] = {build_uniformity, .needs_log_var = true, .takes_labels = true,
+    [PNB_LOSS_PCME_KL] = {pnb__build_pcme_kl, .needs_log_var = true, .takes_labels = true},
+    [PNB_LOSS_UNIFORMITY] = {pnb__build_uniformity, .needs_log_var = true, .takes_labels = true,
                              .asks_images = true},
     [PNB_LOSS_TRIPLET] = {build_triplet, .needs_match = true, .needs_others = true,
                           .takes_several = true, .refuses_negatives = true, .asks_images = true},

@@ -22,6 +22,10 @@ typedef struct pnb__loss_in {
     size_t n_marks;  /* labels of a row that are not label_base, at most; 0: 1 */
     double label_base;
     pnb__row_share share; /* the rows whose losses are computed; else all */
+    /* Samples are drawn in the graph, of streams that pnb__loss_set_step says, and again for the
+     * gradient; false: noise is an input of the loss. */
+    bool draws;
+    size_t block; /* numbers of samples that a block of drawn rows has at most; 0: 2^24 */
 } pnb__loss_in;
 
 /* Terms that are switched off over a limit, some a side. */
@@ -38,19 +42,23 @@ typedef struct pnb__loss_gate {
 enum { PNB__LOSS_N_DRAWN = 2 };
 
 typedef struct pnb__loss {
-    pnb__tensor *term[PNB_N_LOSS_TERMS];   /* weighted, kept; NULL where the weight is 0 */
-    pnb__tensor *total;                    /* kept */
-    pnb__tensor *targets;                  /* row numbers, an input; NULL without clip */
-    pnb__tensor *noise[PNB__LOSS_N_DRAWN]; /* inputs; NULL without a term over samples */
+    pnb__tensor *term[PNB_N_LOSS_TERMS]; /* weighted, kept; NULL where the weight is 0 */
+    pnb__tensor *total;                  /* kept */
+    pnb__tensor *targets;                /* row numbers, an input; NULL without clip */
+    /* inputs of terms over samples, NULL without one: noise (B,J,D), or where samples are drawn the
+     * pair of each row (B) and the stream of a side (4) */
+    pnb__tensor *noise[PNB__LOSS_N_DRAWN], *pairs, *key[PNB__LOSS_N_DRAWN];
     bool negative_only;
     int64_t triplet_warmup;
     pnb__tensor *triplet_share; /* () input: of the nearest negatives; NULL: no warm-up */
     /* inputs, rows images and rows texts: (B,K) where a row's labels stand and by how much they
      * exceed the base, (B) where its match stands; NULL without a term that reads them */
     pnb__tensor *columns[2], *weights[2], *match[2];
-    pnb__tensor *drawn; /* (PNB_UNIFORMITY_DRAWN) input: rows of samples */
-    size_t n_samples;   /* J of those */
-    pnb__tensor *off;   /* (K,K) input: 0 on the diagonal and 1 */
+    /* what the published uniformity compares: (PNB_UNIFORMITY_DRAWN) input of rows of samples; or
+     * rows of either side, 1 where the image's counts and 0 where the text's, and noise (.,1,D) */
+    pnb__tensor *drawn, *drawn_row[PNB__LOSS_N_DRAWN], *drawn_share, *drawn_noise;
+    size_t n_samples; /* J */
+    pnb__tensor *off; /* (K,K) input: 0 on the diagonal and 1 */
     pnb__row_share share;
     pnb__loss_gate gates[PNB__LOSS_MOST_GATES]; /* of a share of the rows; else none */
     size_t n_gates;

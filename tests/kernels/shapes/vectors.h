@@ -444,6 +444,20 @@ static void spread_shapes(shape *s)
     compare_all(&x, spread_body, &c);
 }
 
+static void draw_shapes(shape *s)
+{
+    drawn c = {.rows = size_from(s, "rows", 1, 30, 100)};
+    c.a.first = (size_t)pnb__rng_below(&s->rng, c.rows);
+    c.a.n_rows = (size_t)pnb__rng_below(&s->rng, c.rows - c.a.first + 1);
+    c.a.n_samples = size_from(s, "samples", 1, 7, 16);
+    c.a.dim = size_from(s, "dim", 1, 90, 600);
+    c.pairs = whole_numbers(s, c.rows, 1 << 20);
+    c.key = whole_numbers(s, 4, 1 << 30);
+    fixture x = fixture_of(s, 1e-5, 1e-5);
+    add_draws(&c, &x);
+    compare_all(&x, draw_body, &c);
+}
+
 typedef struct match_shape {
     pnb__match_args a;
     bool backward;

@@ -351,7 +351,8 @@ static void totals_of_steps(const pnb_ctx *ctx, const pnb_loss_opts *o, const in
     const pnb__loss_in loss_in = {.image = side[0],
                                   .text = side[1],
                                   .scale = pnb__constant(g, 3),
-                                  .bias = pnb__constant(g, -1)};
+                                  .bias = pnb__constant(g, -1),
+                                  .draws = true};
     ASSERT_OK(pnb__loss_build(&loss, g, &loss_in, o, &err));
     ASSERT_OK(pnb__graph_plan(g, NULL, &err));
     ASSERT_OK(pnb__loss_start(&loss, &err));

@@ -1,6 +1,7 @@
 /* Rows of a loss shared out: whatever the number of processes, what they compute adds up to the
- * loss of all rows, term by term, and so do the gradients of every distribution and of the scalars;
- * a share of a loss over pairs costs its part, and what no row makes has a gate of its own. */
+ * loss of all rows, term by term, and so do the gradients of every distribution and of the scalars,
+ * also where samples are drawn in blocks; a share of a loss over pairs costs its part, and what no
+ * row makes has a gate of its own. */
 #include <math.h>
 
 #include "tests/train/fixture.h"
@@ -13,8 +14,8 @@ enum { IMAGE, TEXT, MASKED_IMAGE, MASKED_TEXT, NEGATIVE, N_SIDES };
 typedef struct share_case {
     pnb_loss_term term;
     bool has_labels, has_negatives, is_published, is_hardest;
-    size_t n_embeddings;
-    bool is_whole; /* every process computes it all */
+    size_t n_embeddings, n_samples; /* 0: J */
+    bool is_whole;                  /* every process computes it all */
 } share_case;
 
 static const share_case cases[] = {
@@ -38,6 +39,7 @@ static const share_case cases[] = {
     {.term = PNB_LOSS_PCME_KL},
     {.term = PNB_LOSS_PCME_KL, .is_published = true},
     {.term = PNB_LOSS_UNIFORMITY, .is_whole = true},
+    {.term = PNB_LOSS_UNIFORMITY, .is_whole = true, .is_published = true, .n_samples = 6},
     {.term = PNB_LOSS_TRIPLET},
     {.term = PNB_LOSS_TRIPLET, .is_hardest = true, .n_embeddings = K},
     {.term = PNB_LOSS_MMD, .is_whole = true},
@@ -88,14 +90,16 @@ static pnb_loss_opts opts_of(const share_case *c)
     pnb_loss_opts o = pnb_loss_opts_default();
     memset(o.weight, 0, sizeof o.weight);
     o.weight[c->term] = 1;
-    o.n_samples = J;
+    o.n_samples = c->n_samples > 0 ? c->n_samples : J;
+    o.uniformity_published = c->is_published;
     o.pcme_kl_published = c->is_published;
     o.triplet_hardest = c->is_hardest;
     return o;
 }
 
 /* All inputs of a graph, whether the term reads them or not. */
-static pnb__loss_in make_inputs(pnb__graph *g, const share_case *c, pnb__row_share share)
+static pnb__loss_in make_inputs(pnb__graph *g, const share_case *c, pnb__row_share share,
+                                size_t block)
 {
     pnb__dist side[N_SIDES];
     for (int s = 0; s < N_SIDES; s++) {
@@ -115,7 +119,9 @@ static pnb__loss_in make_inputs(pnb__graph *g, const share_case *c, pnb__row_sha
                        .n_marks = 2,
                        .label_base = c->has_labels ? 0.1 : 0,
                        .teacher_scale = 3,
-                       .share = share};
+                       .share = share,
+                       .draws = true,
+                       .block = block};
     if (c->has_negatives)
         in.negative = side[NEGATIVE];
     for (int s = 0; s < 2; s++)
@@ -175,14 +181,16 @@ static void add_outcome(pnb__loss_in *in, const pnb__loss *loss, const pnb__grap
 }
 
 /* Adds what the rows of a share give to `out`. */
-static void run_share(const pnb_ctx *ctx, const share_case *c, pnb__row_share share, outcome *out)
+static void run_share(const pnb_ctx *ctx, const share_case *c, pnb__row_share share, size_t block,
+                      outcome *out)
 {
     const pnb_loss_opts o = opts_of(c);
     const double scale = 1.5, bias = -0.5;
     pnb__graph *g = NULL;
     pnb__loss loss;
     ASSERT_OK(pnb__graph_create(&g, ctx, PNB__F64, true, &err));
-    pnb__loss_in in = make_inputs(g, c, share);
+    pnb__graph_set_checkpointing(g, block > 0);
+    pnb__loss_in in = make_inputs(g, c, share, block);
     ASSERT_OK(pnb__loss_build(&loss, g, &in, &o, &err));
     ASSERT_OK(pnb__graph_plan(g, loss.total, &err));
     ASSERT_OK(pnb__loss_start(&loss, &err));
@@ -222,12 +230,14 @@ static void test_shares_add_up(void **state)
     for (size_t i = 0; i < PNB_COUNT(cases); i++) {
         const share_case *c = &cases[i];
         outcome whole = {0};
-        run_share(*state, c, (pnb__row_share){0}, &whole);
+        run_share(*state, c, (pnb__row_share){0}, 0, &whole);
         assert_true(whole.value != 0 && whole.n_gates == 0);
-        for (size_t n_ranks = 2; n_ranks <= 4; n_ranks++) {
+        for (size_t n_ranks = 1; n_ranks <= 4; n_ranks++) {
             outcome sum = {0};
+            size_t block = n_ranks == 2 ? 0 : n_ranks * J * D; /* numbers: that many rows */
             for (size_t rank = 0; rank < n_ranks; rank++)
-                run_share(*state, c, share_of(rank, n_ranks), &sum);
+                run_share(*state, c, n_ranks > 1 ? share_of(rank, n_ranks) : (pnb__row_share){0},
+                          block, &sum);
             require_near("the value", c, n_ranks, &whole.value, &sum.value, 1);
             require_near("gradients", c, n_ranks, whole.grad[0][0], sum.grad[0][0],
                          sizeof whole.grad / sizeof(double));
@@ -248,7 +258,7 @@ static void test_columns(void **state)
     for (size_t i = 0; i < PNB_COUNT(cases); i++) {
         const pnb_loss_opts o = opts_of(&cases[i]);
         outcome ours = {0};
-        run_share(*state, &cases[i], share_of(0, 2), &ours);
+        run_share(*state, &cases[i], share_of(0, 2), 0, &ours);
         double beyond[2] = {0};
         for (int side = 0; side < 2; side++)
             for (size_t row = MICRO / 2; row < M; row++) /* originals of the other process */

@@ -71,9 +71,11 @@ static void formula_and_gradients(void **state)
     for (int s = 0; s < 2; s++)
         eps[s] = pnb__input(g, PNB__REAL, 3, (size_t[]){B, J, D});
     signs = pnb__input(g, PNB__REAL, 2, (size_t[]){B, B});
-    const pnb__sampled_side image = {leaf[0], leaf[1], eps[0]}, text = {leaf[2], leaf[3], eps[1]};
-    pnb__tensor *loss = pnb__soft_contrastive(image, text, leaf[4], leaf[5], signs);
-    pnb__tensor *vib = pnb__add(pnb__sampled_divergence(image), pnb__sampled_divergence(text));
+    const pnb__sampled_side image = {.mean = leaf[0], .log_var = leaf[1], .noise = eps[0]};
+    const pnb__sampled_side text = {.mean = leaf[2], .log_var = leaf[3], .noise = eps[1]};
+    pnb__tensor *loss = pnb__soft_contrastive(&image, &text, leaf[4], leaf[5], signs);
+    pnb__tensor *vib = pnb__add(pnb__sampled_divergence(leaf[0], leaf[1]),
+                                pnb__sampled_divergence(leaf[2], leaf[3]));
     pnb__tensor *total = pnb__add(loss, vib);
     pnb__keep(loss);
     pnb__keep(vib);
