@@ -8,6 +8,7 @@ typedef struct draw_attrs {
     size_t first, n_rows, n_samples;
 } draw_attrs;
 
+/* The key is an input and no attribute: it is of the step, and the graph is planned once. */
 pnb__tensor *pnb__draw(const pnb__draw_in *in)
 {
     const draw_attrs attrs = {in->first, in->n_rows, in->n_samples};
@@ -65,6 +66,7 @@ bool pnb__op_draw_forward(pnb__tensor *t, bool recompute)
 void pnb__op_draw_backward(pnb__tensor *t)
 {
     pnb__draw_args a = draw_args(t);
+    /* the first of many blocks to come here finds nothing to add to */
     for (size_t i = 0; i < 2; i++)
         if (t->d_in[i] != NULL && !t->acc_in[i])
             pnb__zero(t, t->d_in[i], t->in[i]->n * pnb__elem_bytes(t));

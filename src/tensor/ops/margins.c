@@ -9,7 +9,7 @@
  * those of rows with x and y exchanged: a row's own score must be in its strip. Where x has fewer
  * rows than y their matches lie one behind the other in y. */
 #include "kernels/gemm_rows.h"
-#include "tensor/graph_internal.h"
+#include "tensor/ops/strips.h"
 
 #define STRIP ((size_t)1 << 22)  /* products held at once where rows are short, */
 #define LEAST_ROWS ((size_t)256) /* and the rows that a product needs to be fast where not */
@@ -23,12 +23,6 @@ typedef struct margin_attrs {
     double margin;
     bool is_hardest;
 } margin_attrs;
-
-/* Element number `elements` of device memory. */
-static unsigned char *at(const pnb__tensor *t, const void *p, size_t elements)
-{
-    return (unsigned char *)(uintptr_t)p + elements * pnb__elem_bytes(t);
-}
 
 /* One tensor on both sides is fine: strips add to gradients. */
 pnb__tensor *pnb__pair_margins(pnb__tensor *x, pnb__tensor *y, size_t first, double margin,
@@ -90,9 +84,9 @@ static pnb__margin_args make_strip(const pnb__tensor *t, size_t first, void *wor
                           .is_hardest = attrs->is_hardest,
                           .products = (unsigned char *)work + room_bytes(t),
                           .hinges = work,
-                          .sums = at(t, t->data, first)};
+                          .sums = pnb__strip_at(t, t->data, first)};
     pnb__gemm_args m = pnb__gemm_rows(a.m * k, a.n * k, dim, false, true);
-    m.a = at(t, pnb__data(x), first * k * dim);
+    m.a = pnb__strip_at(t, pnb__data(x), first * k * dim);
     m.b = pnb__data(t->in[Y]);
     m.c = a.products;
     g->kernels.gemm(g->ctx, &m);
@@ -121,19 +115,19 @@ void pnb__op_pair_margins_backward(pnb__tensor *t)
             pnb__zero(t, t->d_in[i], t->in[i]->n * pnb__elem_bytes(t));
     for (size_t first = 0; first < t->n; first += strip_rows(t)) {
         pnb__margin_args a = make_strip(t, first, t->work_bwd);
-        a.d_sums = at(t, t->grad, first);
+        a.d_sums = pnb__strip_at(t, t->grad, first);
         g->kernels.margins_bwd(g->ctx, &a);
         pnb__gemm_args m = pnb__gemm_rows(a.m * k, dim, a.n * k, false, false);
         m.beta = 1;
         m.a = a.products;
         m.b = pnb__data(t->in[Y]);
-        m.c = t->d_in[X] == NULL ? NULL : at(t, t->d_in[X], first * k * dim);
+        m.c = t->d_in[X] == NULL ? NULL : pnb__strip_at(t, t->d_in[X], first * k * dim);
         if (m.c != NULL)
             g->kernels.gemm(g->ctx, &m);
         m = pnb__gemm_rows(a.n * k, dim, a.m * k, true, false);
         m.beta = 1;
         m.a = a.products;
-        m.b = at(t, pnb__data(t->in[X]), first * k * dim);
+        m.b = pnb__strip_at(t, pnb__data(t->in[X]), first * k * dim);
         m.c = t->d_in[Y];
         if (m.c != NULL)
             g->kernels.gemm(g->ctx, &m);

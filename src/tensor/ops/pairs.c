@@ -12,17 +12,12 @@
  * One product more than with kept logits buys memory of one strip, whatever B is. Strips are of
  * fixed size and added in their order. */
 #include "kernels/gemm_rows.h"
-#include "tensor/graph_internal.h"
+#include "tensor/ops/strips.h"
 
 #define STRIP ((size_t)1 << 22)  /* logits held at once where rows are short, */
 #define LEAST_ROWS ((size_t)256) /* and the rows that a product needs to be fast where not */
 
 enum { X, Y, ROW, COL, TARGETS = ROW, BLENDED = ROW };
-
-static unsigned char *at(const pnb__tensor *t, const void *p, size_t elements)
-{
-    return (unsigned char *)(uintptr_t)p + elements * pnb__elem_bytes(t);
-}
 
 static size_t strip_rows(const pnb__tensor *t)
 {
@@ -61,7 +56,7 @@ static strip make_strip(const pnb__tensor *t, size_t first, const pnb__tensor *r
                .m = PNB_MIN(strip_rows(t), x->shape[0] - first),
                .n = y->shape[0],
                .dim = x->shape[1],
-               .x = at(t, pnb__data(x), first * x->shape[1]),
+               .x = pnb__strip_at(t, pnb__data(x), first * x->shape[1]),
                .y = pnb__data(y),
                .l = work};
     pnb__gemm_args m = pnb__gemm_rows(s.m, s.n, s.dim, false, true);
@@ -76,7 +71,7 @@ static strip make_strip(const pnb__tensor *t, size_t first, const pnb__tensor *r
                                       .stride_a = {0, 0, 0, s.n, 1},
                                       .stride_b = {0, 0, 0, 1, 0},
                                       .a = s.l,
-                                      .b = at(t, pnb__data(row), first),
+                                      .b = pnb__strip_at(t, pnb__data(row), first),
                                       .y = s.l};
         g->kernels.binary(g->ctx, &add);
     }
@@ -91,7 +86,7 @@ static void add_products(const pnb__tensor *t, const strip *s)
     m.beta = 1;
     m.a = s->l;
     m.b = s->y;
-    m.c = t->d_in[X] == NULL ? NULL : at(t, t->d_in[X], s->first * s->dim);
+    m.c = t->d_in[X] == NULL ? NULL : pnb__strip_at(t, t->d_in[X], s->first * s->dim);
     if (m.c != NULL)
         g->kernels.gemm(g->ctx, &m);
     m = pnb__gemm_rows(s->n, s->dim, s->m, true, false);
@@ -149,7 +144,7 @@ bool pnb__op_pair_softplus_forward(pnb__tensor *t, bool recompute)
     for (size_t first = 0; first < t->n; first += strip_rows(t)) {
         strip s = make_strip(t, first, t->in[ROW], t->in[COL], t->work);
         k->unary(t->graph->ctx, PNB__SOFTPLUS, s.m * s.n, 0, 0, s.l, s.l);
-        k->sum(t->graph->ctx, s.m, s.n, 1, 1.0, s.l, at(t, t->data, first), false);
+        k->sum(t->graph->ctx, s.m, s.n, 1, 1.0, s.l, pnb__strip_at(t, t->data, first), false);
     }
     return true;
 }
@@ -163,11 +158,12 @@ static void spread_row_weights(const pnb__tensor *t, const strip *s)
                                     .stride_a = {0, 0, 0, s->n, 1},
                                     .stride_b = {0, 0, 0, 1, 0},
                                     .a = s->l,
-                                    .b = at(t, t->grad, s->first),
+                                    .b = pnb__strip_at(t, t->grad, s->first),
                                     .y = s->l};
     k->binary(t->graph->ctx, &scale);
     if (t->in[ROW] != NULL && t->d_in[ROW] != NULL)
-        k->sum(t->graph->ctx, s->m, s->n, 1, 1.0, s->l, at(t, t->d_in[ROW], s->first), true);
+        k->sum(t->graph->ctx, s->m, s->n, 1, 1.0, s->l, pnb__strip_at(t, t->d_in[ROW], s->first),
+               true);
     if (t->in[COL] != NULL && t->d_in[COL] != NULL)
         k->sum(t->graph->ctx, 1, s->m, s->n, 1.0, s->l, t->d_in[COL], true);
     add_products(t, s);
@@ -235,7 +231,7 @@ static pnb__label_args label_strip(const pnb__tensor *t, const strip *s)
                              .k = k,
                              .base = ((const label_attrs *)t->attrs)->base,
                              .columns = (const int32_t *)pnb__data(t->in[COLUMNS]) + s->first * k,
-                             .weights = at(t, pnb__data(t->in[WEIGHTS]), s->first * k),
+                             .weights = pnb__strip_at(t, pnb__data(t->in[WEIGHTS]), s->first * k),
                              .match = match == NULL ? NULL
                                                     : (const int32_t *)pnb__data(match) + s->first,
                              .logits = s->l};
@@ -250,11 +246,11 @@ bool pnb__op_pair_labelled_forward(pnb__tensor *t, bool recompute)
     for (size_t first = 0; first < t->n; first += strip_rows(t)) {
         strip s = make_strip(t, first, t->in[ROW], t->in[COL], t->work);
         pnb__label_args labels = label_strip(t, &s);
-        labels.dot = at(t, t->work, strip_rows(t) * s.n);
+        labels.dot = pnb__strip_at(t, t->work, strip_rows(t) * s.n);
         k->pair_labels(t->graph->ctx, &labels);
         k->unary(t->graph->ctx, PNB__SOFTPLUS, s.m * s.n, 0, 0, s.l, s.l);
-        k->sum(t->graph->ctx, s.m, s.n, 1, 1.0, s.l, at(t, t->data, first), false);
-        k->axpy(t->graph->ctx, s.m, -1.0, labels.dot, at(t, t->data, first));
+        k->sum(t->graph->ctx, s.m, s.n, 1, 1.0, s.l, pnb__strip_at(t, t->data, first), false);
+        k->axpy(t->graph->ctx, s.m, -1.0, labels.dot, pnb__strip_at(t, t->data, first));
     }
     return true;
 }
@@ -267,7 +263,7 @@ void pnb__op_pair_labelled_backward(pnb__tensor *t)
     for (size_t first = 0; first < t->n; first += strip_rows(t)) {
         strip s = make_strip(t, first, t->in[ROW], t->in[COL], t->work_bwd);
         pnb__label_args labels = label_strip(t, &s);
-        labels.out = at(t, t->work_bwd, strip_rows(t) * s.n);
+        labels.out = pnb__strip_at(t, t->work_bwd, strip_rows(t) * s.n);
         k->unary(t->graph->ctx, PNB__SIGMOID, s.m * s.n, 0, 0, s.l, labels.out);
         k->pair_labels(t->graph->ctx, &labels);
         s.l = labels.out;
@@ -312,7 +308,8 @@ bool pnb__op_pair_cross_entropy_forward(pnb__tensor *t, bool recompute)
     for (size_t first = 0; first < t->n; first += strip_rows(t)) {
         strip s = make_strip(t, first, NULL, NULL, t->work);
         t->graph->kernels.cross_entropy(t->graph->ctx, s.m, s.n, s.l, targets_from(t, first),
-                                        at(t, t->data, first), at(t, t->aux[0], first));
+                                        pnb__strip_at(t, t->data, first),
+                                        pnb__strip_at(t, t->aux[0], first));
     }
     return true;
 }
@@ -324,8 +321,8 @@ void pnb__op_pair_cross_entropy_backward(pnb__tensor *t)
     for (size_t first = 0; first < t->n; first += strip_rows(t)) {
         strip s = make_strip(t, first, NULL, NULL, t->work_bwd);
         t->graph->kernels.cross_entropy_bwd(t->graph->ctx, s.m, s.n, s.l, targets_from(t, first),
-                                            at(t, t->aux[0], first), at(t, t->grad, first), s.l,
-                                            false);
+                                            pnb__strip_at(t, t->aux[0], first),
+                                            pnb__strip_at(t, t->grad, first), s.l, false);
         add_products(t, &s);
     }
 }
@@ -383,7 +380,7 @@ bool pnb__op_pair_blend_forward(pnb__tensor *t, bool recompute)
         pnb__gemm_args m = pnb__gemm_rows(s.m, width, s.n, false, false);
         m.a = s.l;
         m.b = pnb__data(t->in[BLENDED]);
-        m.c = at(t, t->data, first * width);
+        m.c = pnb__strip_at(t, t->data, first * width);
         g->kernels.gemm(g->ctx, &m);
     }
     return true;
@@ -401,7 +398,7 @@ void pnb__op_pair_blend_backward(pnb__tensor *t)
         pnb__gemm_args m = pnb__gemm_rows(s.n, width, s.m, true, false);
         m.beta = 1;
         m.a = s.l;
-        m.b = at(t, t->grad, first * width);
+        m.b = pnb__strip_at(t, t->grad, first * width);
         m.c = t->d_in[BLENDED];
         g->kernels.gemm(g->ctx, &m);
     }

@@ -1,82 +1,9 @@
 /* Losses over samples of distributions.
  *
  * match_nll compares every sample of one side with every one of the other (PCME Eq. 5 to 7),
- * match_sums adds these up over rows; pair_log_sums compares all rows of one set with each other
- * (the sum inside the uniformity loss), pair_kernels those of two (maximum mean discrepancy). All
- * go over strips of rows: inner products by the matrix product, from them distances and terms
- * (kernels/ref/samples.inc), and in backward the strip again, whose numbers become weights
- * w = d loss / d |x_i - y_j|^2:
- *   dx_i = 2 sum_j w_ij (x_i - y_j),  dy_j = 2 sum_i w_ij (y_j - x_i)
- * as products too. Memory is one strip; strips and sums have a fixed order. */
-#include "kernels/gemm_rows.h"
-#include "tensor/graph_internal.h"
-
-#define STRIP ((size_t)1 << 18) /* products held at once */
-
-/* Element number `elements` of device memory. */
-static unsigned char *at(const pnb__tensor *t, const void *p, size_t elements)
-{
-    return (unsigned char *)(uintptr_t)p + elements * pnb__elem_bytes(t);
-}
-
-/* c (+)= alpha op(a) b:  (m,k)(k,n) -> (m,n), rows of b and c next to each other */
-typedef struct product {
-    size_t m, n, k;
-    bool trans_a, trans_b;
-    double alpha;
-    const void *a, *b;
-    void *c;
-    bool accumulate;
-} product;
-
-static void multiply(const pnb__tensor *t, const product *p)
-{
-    pnb__gemm_args m = pnb__gemm_rows(p->m, p->n, p->k, p->trans_a, p->trans_b);
-    m.alpha = p->alpha;
-    m.beta = p->accumulate;
-    m.a = p->a, m.b = p->b, m.c = p->c;
-    t->graph->kernels.gemm(t->graph->ctx, &m);
-}
-
-/* d[r] += sums[r] x[r], rows of width dim */
-static void add_scaled_rows(const pnb__tensor *t, size_t rows, size_t dim, const void *sums,
-                            const void *x, void *d)
-{
-    const pnb__binary_args b = {.op = PNB__MUL,
-                                .dims = {1, 1, 1, rows, dim},
-                                .stride_a = {0, 0, 0, dim, 1},
-                                .stride_b = {0, 0, 0, 1, 0},
-                                .a = x,
-                                .b = sums,
-                                .dy = x,
-                                .d = d,
-                                .accumulate = true};
-    t->graph->kernels.binary_bwd(t->graph->ctx, &b);
-}
-
-/* One strip of weights (m,n) over the rows of x and y; rows (m) is room for sums, cols (n) takes
- * them up. dx and dy are added to and may be NULL. */
-typedef struct weights {
-    size_t m, n, dim;
-    const void *w, *x, *y;
-    void *rows, *cols, *dx, *dy;
-    bool add_cols;
-} weights;
-
-/* dx_i = 2 x_i sum_j w_ij - 2 sum_j w_ij y_j; of dy the second half, the first is `finish_cols` */
-static void spread_weights(const pnb__tensor *t, const weights *s)
-{
-    const pnb__graph *g = t->graph;
-    if (s->dx != NULL) {
-        g->kernels.sum(g->ctx, s->m, s->n, 1, 2.0, s->w, s->rows, false);
-        add_scaled_rows(t, s->m, s->dim, s->rows, s->x, s->dx);
-        multiply(t, &(product){s->m, s->dim, s->n, false, false, -2.0, s->w, s->y, s->dx, true});
-    }
-    if (s->dy != NULL) {
-        g->kernels.sum(g->ctx, 1, s->m, s->n, 2.0, s->w, s->cols, s->add_cols);
-        multiply(t, &(product){s->n, s->dim, s->m, true, false, -2.0, s->w, s->x, s->dy, true});
-    }
-}
+ * match_sums adds these up over rows. Both go over strips of rows (strips.h): products, from them
+ * distances and terms (kernels/ref/samples.inc), and in backward the strip again. */
+#include "tensor/ops/strips.h"
 
 /* ---- match_nll ---- */
 
@@ -98,7 +25,7 @@ pnb__tensor *pnb__match_nll(const pnb__match_in *in)
 static size_t match_rows(const pnb__tensor *t)
 {
     size_t j = t->in[0]->shape[1], each = j * t->in[1]->shape[0] * j;
-    return PNB_MAX((size_t)1, PNB_MIN(t->in[0]->shape[0], STRIP / PNB_MAX(each, (size_t)1)));
+    return PNB_MAX((size_t)1, PNB_MIN(t->in[0]->shape[0], PNB__STRIP / PNB_MAX(each, (size_t)1)));
 }
 
 /* Strip, squares of both sides; backward: gradients of the scalars by pair, sums of weights. */
@@ -143,16 +70,16 @@ static pnb__match_args match_strip(const pnb__tensor *t, size_t first, void *wor
     const pnb__tensor *x = t->in[0];
     size_t n1 = x->shape[0], n2 = t->in[1]->shape[0];
     size_t j = x->shape[1], dim = x->shape[2], rows = match_rows(t);
-    unsigned char *squares = at(t, work, rows * j * n2 * j);
+    unsigned char *squares = pnb__strip_at(t, work, rows * j * n2 * j);
     return (pnb__match_args){.n1 = PNB_MIN(rows, n1 - first),
                              .n2 = n2,
                              .n_samples = j,
                              .dim = dim,
                              .factor = ((const match_attrs *)t->attrs)->factor,
-                             .x = at(t, pnb__data(x), first * j * dim),
+                             .x = pnb__strip_at(t, pnb__data(x), first * j * dim),
                              .y = pnb__data(t->in[1]),
-                             .square_x = at(t, squares, first * j),
-                             .square_y = at(t, squares, n1 * j),
+                             .square_x = pnb__strip_at(t, squares, first * j),
+                             .square_y = pnb__strip_at(t, squares, n1 * j),
                              .scale = pnb__data(t->in[2]),
                              .shift = pnb__data(t->in[3]),
                              .products = work};
@@ -172,8 +99,8 @@ static void match_squares(const pnb__tensor *t, void *work)
 static void match_products(const pnb__tensor *t, const pnb__match_args *a)
 {
     size_t j = a->n_samples;
-    multiply(t, &(product){a->n1 * j, a->n2 * j, a->dim, false, true, 1.0, a->x, a->y, a->products,
-                           false});
+    pnb__strip_multiply(t, &(pnb__strip_product){a->n1 * j, a->n2 * j, a->dim, false, true, 1.0,
+                                                 a->x, a->y, a->products, false});
 }
 
 /* nll_it = log J^2 - logsumexp_jk log s(factor sign_it (shift - scale d_jk)) */
@@ -185,8 +112,8 @@ bool pnb__op_match_nll_forward(pnb__tensor *t, bool recompute)
     for (size_t first = 0; first < t->shape[0]; first += match_rows(t)) {
         pnb__match_args a = match_strip(t, first, t->work);
         match_products(t, &a);
-        a.signs = at(t, pnb__data(t->in[4]), first * a.n2);
-        a.nll = at(t, t->data, first * a.n2);
+        a.signs = pnb__strip_at(t, pnb__data(t->in[4]), first * a.n2);
+        a.nll = pnb__strip_at(t, t->data, first * a.n2);
         g->kernels.match_strip(g->ctx, &a);
     }
     return true;
@@ -197,8 +124,8 @@ static void match_strip_backward(const pnb__tensor *t, pnb__match_args *a, size_
 {
     const pnb__graph *g = t->graph;
     size_t j = a->n_samples, pairs = a->n1 * a->n2, rows = match_rows(t);
-    a->d_scale = at(t, a->square_y, a->n2 * j);
-    a->d_shift = at(t, a->d_scale, rows * a->n2);
+    a->d_scale = pnb__strip_at(t, a->square_y, a->n2 * j);
+    a->d_shift = pnb__strip_at(t, a->d_scale, rows * a->n2);
     match_products(t, a);
     g->kernels.match_strip_bwd(g->ctx, a);
     const void *scalars[2] = {a->d_scale, a->d_shift};
@@ -207,10 +134,11 @@ static void match_strip_backward(const pnb__tensor *t, pnb__match_args *a, size_
         if (t->d_in[2 + i] != NULL)
             g->kernels.sum(g->ctx, 1, pairs, 1, 1.0, scalars[i], t->d_in[2 + i], sums_up);
     }
-    unsigned char *sums = at(t, a->d_shift, rows * a->n2);
-    void *dx = t->d_in[0] == NULL ? NULL : at(t, t->d_in[0], first * j * a->dim);
-    spread_weights(t, &(weights){a->n1 * j, a->n2 * j, a->dim, a->products, a->x, a->y, sums,
-                                 at(t, sums, rows * j), dx, t->d_in[1], adds});
+    unsigned char *sums = pnb__strip_at(t, a->d_shift, rows * a->n2);
+    void *dx = t->d_in[0] == NULL ? NULL : pnb__strip_at(t, t->d_in[0], first * j * a->dim);
+    pnb__spread_weights(t, &(pnb__strip_weights){a->n1 * j, a->n2 * j, a->dim, a->products, a->x,
+                                                 a->y, sums, pnb__strip_at(t, sums, rows * j), dx,
+                                                 t->d_in[1], adds});
 }
 
 /* x and y may be one tensor: both are added to. */
@@ -227,9 +155,9 @@ static void match_end(const pnb__tensor *t)
 {
     size_t j = t->in[0]->shape[1], n2 = t->in[1]->shape[0];
     const pnb__tensor *y = t->in[1];
-    const void *cols = at(t, t->work_bwd, match_work(t, true) - n2 * j);
+    const void *cols = pnb__strip_at(t, t->work_bwd, match_work(t, true) - n2 * j);
     if (t->d_in[1] != NULL)
-        add_scaled_rows(t, n2 * j, y->shape[2], cols, pnb__data(y), t->d_in[1]);
+        pnb__add_scaled_rows(t, n2 * j, y->shape[2], cols, pnb__data(y), t->d_in[1]);
 }
 
 /* nll as in forward:  d|x_j - y_k|^2 by the kernel, and from it x and y; signs are no variables */
@@ -240,8 +168,8 @@ void pnb__op_match_nll_backward(pnb__tensor *t)
     match_begin(t);
     for (size_t first = 0; first < t->shape[0]; first += match_rows(t)) {
         pnb__match_args a = match_strip(t, first, t->work_bwd);
-        a.signs = at(t, pnb__data(t->in[4]), first * a.n2);
-        a.d_nll = at(t, t->grad, first * a.n2);
+        a.signs = pnb__strip_at(t, pnb__data(t->in[4]), first * a.n2);
+        a.d_nll = pnb__strip_at(t, t->grad, first * a.n2);
         match_strip_backward(t, &a, first, first > 0);
     }
     match_end(t);
@@ -309,9 +237,9 @@ static marked marked_strip(const pnb__tensor *t, size_t first, bool backward)
     marked s = {.a = match_strip(t, first, work), .first = first};
     size_t k = t->in[4]->shape[1], all = match_rows(t) * s.a.n2, row = attrs->row + first;
     s.n = s.a.n1 * s.a.n2;
-    s.signs = at(t, work, match_work(t, backward));
-    s.labels = at(t, s.signs, all);
-    s.terms = at(t, s.labels, all);
+    s.signs = pnb__strip_at(t, work, match_work(t, backward));
+    s.labels = pnb__strip_at(t, s.signs, all);
+    s.terms = pnb__strip_at(t, s.labels, all);
     s.a.signs = s.signs;
     s.a.nll = s.terms, s.a.d_nll = s.terms;
     pnb__zero(t, s.labels, s.n * pnb__elem_bytes(t));
@@ -321,7 +249,7 @@ static marked marked_strip(const pnb__tensor *t, size_t first, bool backward)
                                     .first = attrs->column,
                                     .base = attrs->base,
                                     .columns = (const int32_t *)pnb__data(t->in[4]) + row * k,
-                                    .weights = at(t, pnb__data(t->in[5]), row * k),
+                                    .weights = pnb__strip_at(t, pnb__data(t->in[5]), row * k),
                                     .logits = s.labels,
                                     .out = s.labels};
     g->kernels.pair_labels(g->ctx, &labels);
@@ -375,7 +303,7 @@ bool pnb__op_match_sums_forward(pnb__tensor *t, bool recompute)
             if (n_looks(t) == 2)
                 scale_terms(t, &s, s.labels, false);
             g->kernels.sum(g->ctx, s.a.n1, s.a.n2, 1, n_looks(t) == 2 && look == 0 ? -1 : 1,
-                           s.terms, at(t, t->data, first), look > 0);
+                           s.terms, pnb__strip_at(t, t->data, first), look > 0);
         }
     }
     return true;
@@ -394,237 +322,9 @@ void pnb__op_match_sums_backward(pnb__tensor *t)
             g->kernels.fill(g->ctx, s.n, is_match ? -1 : 1, s.terms);
             if (n_looks(t) == 2)
                 scale_terms(t, &s, s.labels, false);
-            scale_terms(t, &s, at(t, t->grad, first), true);
+            scale_terms(t, &s, pnb__strip_at(t, t->grad, first), true);
             match_strip_backward(t, &s.a, first, first > 0 || look > 0);
         }
     }
     match_end(t);
-}
-
-/* ---- pair_log_sums ---- */
-
-typedef struct spread_attrs {
-    double rate; /* of the squared distance */
-} spread_attrs;
-
-/* Of one set each row is compared with those behind it; of two every row with all of the other. */
-pnb__tensor *pnb__pair_log_sums(pnb__tensor *x, double rate)
-{
-    const spread_attrs attrs = {rate};
-    return x == NULL ? NULL
-                     : pnb__node(x->graph, PNB__OP_PAIR_LOG_SUMS, &x, 1, &attrs, sizeof attrs);
-}
-
-pnb__tensor *pnb__cross_log_sums(pnb__tensor *x, pnb__tensor *y, double rate)
-{
-    const spread_attrs attrs = {rate};
-    if (x == NULL || y == NULL)
-        return NULL;
-    return pnb__node(x->graph, PNB__OP_PAIR_LOG_SUMS, (pnb__tensor *[]){x, y}, 2, &attrs,
-                     sizeof attrs);
-}
-
-/* What rows are compared with. */
-static pnb__tensor *spread_columns(const pnb__tensor *t)
-{
-    return t->in[t->n_in - 1];
-}
-
-/* Rows that a strip holds. */
-static size_t spread_rows(const pnb__tensor *t)
-{
-    return PNB_MAX((size_t)1, PNB_MIN(t->n, STRIP / spread_columns(t)->shape[0]));
-}
-
-/* x (N,D) -> (N-1): the last row has nobody after it; x (N,D), y (M,D) -> (N) */
-bool pnb__op_pair_log_sums_shape(pnb__tensor *t)
-{
-    const pnb__tensor *x = t->in[0], *y = spread_columns(t);
-    char tx[96], ty[96];
-    size_t alone = t->n_in == 1;
-    if (x->n_dims != 2 || y->n_dims != 2 || x->shape[0] < 1 + alone || y->shape[0] == 0 ||
-        x->shape[1] == 0 || y->shape[1] != x->shape[1])
-        return pnb__node_fail(t->graph, PNB_SHAPE, "pair_log_sums: %s against %s is no two rows",
-                              pnb__shape_text(x, tx), pnb__shape_text(y, ty));
-    size_t n = y->shape[0];
-    pnb__set_shape(t, 1, (size_t[]){x->shape[0] - alone});
-    t->saves_in = 3;
-    t->saves_out = true; /* the logarithms are what the weights are normalised by */
-    t->work_bytes = (spread_rows(t) * n + x->shape[0] + n) * pnb__elem_bytes(t);
-    t->work_bwd_bytes = t->work_bytes + (spread_rows(t) + n) * pnb__elem_bytes(t);
-    t->flops = 2.0 * (double)x->n * (double)n;
-    return true;
-}
-
-/* The strip from row `first` on, its products made; squares were before it. */
-static pnb__spread_args spread_strip(const pnb__tensor *t, size_t first, void *work)
-{
-    const pnb__tensor *x = t->in[0], *y = spread_columns(t);
-    size_t n = y->shape[0], dim = x->shape[1];
-    unsigned char *squares = at(t, work, spread_rows(t) * n);
-    pnb__spread_args a = {.n1 = PNB_MIN(spread_rows(t), t->n - first),
-                          .n = n,
-                          .dim = dim,
-                          .skip = first + 1,
-                          .all_columns = t->n_in == 2,
-                          .rate = ((const spread_attrs *)t->attrs)->rate,
-                          .x = at(t, pnb__data(x), first * dim),
-                          .y = pnb__data(y),
-                          .square_x = at(t, squares, first),
-                          .square_y = at(t, squares, x->shape[0]),
-                          .products = work,
-                          .sums = at(t, t->data, first)};
-    multiply(t, &(product){a.n1, n, dim, false, true, 1.0, a.x, a.y, a.products, false});
-    return a;
-}
-
-/* |x_i|^2 and |y_j|^2 of all rows */
-static void spread_squares(const pnb__tensor *t, void *work)
-{
-    const pnb__graph *g = t->graph;
-    const pnb__tensor *x = t->in[0], *y = spread_columns(t);
-    size_t n = y->shape[0], dim = x->shape[1];
-    unsigned char *squares = at(t, work, spread_rows(t) * n);
-    g->kernels.row_squares(g->ctx, x->shape[0], dim, pnb__data(x), squares);
-    g->kernels.row_squares(g->ctx, n, dim, pnb__data(y), at(t, squares, x->shape[0]));
-}
-
-/* y_i = log sum_j exp(-rate |x_i - x_j|^2), strip after strip */
-bool pnb__op_pair_log_sums_forward(pnb__tensor *t, bool recompute)
-{
-    (void)recompute;
-    spread_squares(t, t->work);
-    for (size_t first = 0; first < t->n; first += spread_rows(t)) {
-        const pnb__spread_args a = spread_strip(t, first, t->work);
-        t->graph->kernels.spread_strip(t->graph->ctx, &a);
-    }
-    return true;
-}
-
-/* y_i = log sum_j exp(-rate |x_i - x_j|^2): of one set x is both sides */
-void pnb__op_pair_log_sums_backward(pnb__tensor *t)
-{
-    const pnb__tensor *x = t->in[0], *y = spread_columns(t);
-    size_t n = y->shape[0], dim = x->shape[1], rows = spread_rows(t);
-    unsigned char *sums = at(t, t->work_bwd, rows * n + x->shape[0] + n);
-    void *cols = at(t, sums, rows), *d_y = t->d_in[t->n_in - 1];
-    for (int i = 0; i < t->n_in; i++)
-        if (t->d_in[i] != NULL && !t->acc_in[i])
-            pnb__zero(t, t->d_in[i], t->in[i]->n * pnb__elem_bytes(t));
-    spread_squares(t, t->work_bwd);
-    for (size_t first = 0; first < t->n; first += rows) {
-        pnb__spread_args a = spread_strip(t, first, t->work_bwd);
-        void *d_x = t->d_in[0] == NULL ? NULL : at(t, t->d_in[0], first * dim);
-        a.d_sums = at(t, t->grad, first);
-        t->graph->kernels.spread_strip_bwd(t->graph->ctx, &a);
-        spread_weights(
-            t, &(weights){a.n1, n, dim, a.products, a.x, a.y, sums, cols, d_x, d_y, first > 0});
-    }
-    if (d_y != NULL) /* as in match_nll */
-        add_scaled_rows(t, n, dim, cols, pnb__data(y), d_y);
-}
-
-/* ---- pair_kernels ---- */
-
-/* k = e^(-gamma f) of the squared distance f, or of its root, as PVSE's code has it. */
-typedef struct kernel_attrs {
-    double gamma;
-    bool is_root;
-} kernel_attrs;
-
-pnb__tensor *pnb__pair_kernels(pnb__tensor *x, pnb__tensor *y, double gamma, bool is_root)
-{
-    const kernel_attrs attrs = {gamma, is_root};
-    if (x == NULL || y == NULL)
-        return NULL;
-    return pnb__node(x->graph, PNB__OP_PAIR_KERNELS, (pnb__tensor *[]){x, y}, 2, &attrs,
-                     sizeof attrs);
-}
-
-/* Rows that a strip holds. */
-static size_t kernel_rows(const pnb__tensor *t)
-{
-    return PNB_MAX((size_t)1, PNB_MIN(t->n, STRIP / t->in[1]->shape[0]));
-}
-
-/* x (B1,D), y (B2,D) -> (B1); a strip, squares of both sides, and of backward the sums. */
-bool pnb__op_pair_kernels_shape(pnb__tensor *t)
-{
-    const pnb__tensor *x = t->in[0], *y = t->in[1];
-    char tx[96], ty[96];
-    if (x->n_dims != 2 || y->n_dims != 2 || x->shape[1] != y->shape[1] || x->n == 0 || y->n == 0)
-        return pnb__node_fail(t->graph, PNB_SHAPE, "pair_kernels: rows %s and %s",
-                              pnb__shape_text(x, tx), pnb__shape_text(y, ty));
-    size_t n1 = x->shape[0], n2 = y->shape[0];
-    pnb__set_shape(t, 1, x->shape);
-    t->saves_in = 3;
-    t->work_bytes = (kernel_rows(t) * n2 + n1 + n2) * pnb__elem_bytes(t);
-    t->work_bwd_bytes = t->work_bytes + (kernel_rows(t) + n2) * pnb__elem_bytes(t);
-    t->flops = 2.0 * (double)x->n * (double)n2;
-    return true;
-}
-
-/* The strip from row `first` on, its products made; squares were before it. */
-static pnb__kernel_args kernel_strip(const pnb__tensor *t, size_t first, void *work)
-{
-    const kernel_attrs *attrs = t->attrs;
-    size_t n1 = t->n, n2 = t->in[1]->shape[0], dim = t->in[0]->shape[1];
-    unsigned char *squares = at(t, work, kernel_rows(t) * n2);
-    const pnb__kernel_args a = {.m = PNB_MIN(kernel_rows(t), n1 - first),
-                                .n = n2,
-                                .dim = dim,
-                                .gamma = attrs->gamma,
-                                .is_root = attrs->is_root,
-                                .x = at(t, pnb__data(t->in[0]), first * dim),
-                                .y = pnb__data(t->in[1]),
-                                .square_x = at(t, squares, first),
-                                .square_y = at(t, squares, n1),
-                                .products = work,
-                                .sums = at(t, t->data, first)};
-    multiply(t, &(product){a.m, n2, dim, false, true, 1.0, a.x, a.y, work, false});
-    return a;
-}
-
-/* |x_i|^2 and |y_j|^2 of all rows, once for all strips. */
-static void kernel_squares(const pnb__tensor *t, void *work)
-{
-    const pnb__graph *g = t->graph;
-    size_t n1 = t->n, n2 = t->in[1]->shape[0], dim = t->in[0]->shape[1];
-    unsigned char *squares = at(t, work, kernel_rows(t) * n2);
-    g->kernels.row_squares(g->ctx, n1, dim, pnb__data(t->in[0]), squares);
-    g->kernels.row_squares(g->ctx, n2, dim, pnb__data(t->in[1]), at(t, squares, n1));
-}
-
-/* y_i = sum_j exp(-gamma f_ij) */
-bool pnb__op_pair_kernels_forward(pnb__tensor *t, bool recompute)
-{
-    (void)recompute;
-    kernel_squares(t, t->work);
-    for (size_t first = 0; first < t->n; first += kernel_rows(t)) {
-        const pnb__kernel_args a = kernel_strip(t, first, t->work);
-        t->graph->kernels.kernel_strip(t->graph->ctx, &a);
-    }
-    return true;
-}
-
-/* y_i = sum_j exp(-gamma f_ij):  d|x_i - y_j|^2 by the kernel; x and y may be one tensor */
-void pnb__op_pair_kernels_backward(pnb__tensor *t)
-{
-    size_t n1 = t->n, n2 = t->in[1]->shape[0], dim = t->in[0]->shape[1];
-    unsigned char *sums = at(t, t->work_bwd, kernel_rows(t) * n2 + n1 + n2);
-    void *cols = at(t, sums, kernel_rows(t));
-    for (int i = 0; i < 2; i++)
-        if (t->d_in[i] != NULL && !t->acc_in[i])
-            pnb__zero(t, t->d_in[i], t->in[i]->n * pnb__elem_bytes(t));
-    kernel_squares(t, t->work_bwd);
-    for (size_t first = 0; first < n1; first += kernel_rows(t)) {
-        pnb__kernel_args a = kernel_strip(t, first, t->work_bwd);
-        a.d_sums = at(t, t->grad, first);
-        t->graph->kernels.kernel_strip_bwd(t->graph->ctx, &a);
-        void *dx = t->d_in[0] == NULL ? NULL : at(t, t->d_in[0], first * dim);
-        spread_weights(t, &(weights){a.m, n2, dim, a.products, a.x, a.y, sums, cols, dx, t->d_in[1],
-                                     first > 0});
-    }
-    if (t->d_in[1] != NULL)
-        add_scaled_rows(t, n2, dim, cols, pnb__data(t->in[1]), t->d_in[1]);
 }

@@ -78,10 +78,12 @@ static pnb_status check_data(const pnb_train_opts *o, pnb_error *err)
                          (long long)o->train_num_samples);
     if (o->n_templates > 0 && o->templates == NULL)
         return pnb__fail(err, PNB_ARG, "%zu templates, but none is given", o->n_templates);
+    /* pairs of one class would be negatives of each other in one loss */
     if (o->batch_by_class && (o->dataset_resampled || o->accum_freq > 1))
         return pnb__fail(err, PNB_ARG,
                          "--batch-by-class: with %s a step would have a class more than once",
                          o->dataset_resampled ? "--dataset-resampled" : "--accum-freq above 1");
+    /* texts without a match: terms about matches of rows and columns know no such text */
     if (o->n_negatives < 0 || o->n_negatives > 64 ||
         (o->n_negatives > 0) != (o->dataset.negatives_key != NULL))
         return pnb__fail(err, PNB_ARG,
@@ -93,6 +95,7 @@ static pnb_status check_data(const pnb_train_opts *o, pnb_error *err)
         return pnb__fail(err, PNB_ARG,
                          "--hard-negatives count in ppcl, siglip and clip, and none of these has a "
                          "weight: give --ppcl-lambda, --siglip-lambda or --clip-lambda");
+    /* what would change nothing is refused, so that nobody thinks it did */
     if (o->grad_cache_bf16 && o->accum_freq == 1 && o->global_batch <= o->batch_size &&
         !(o->memory > 0))
         return pnb__fail(err, PNB_ARG,
@@ -122,11 +125,13 @@ static pnb_status check_mix(const pnb_train_opts *o, pnb_error *err)
         status = pnb__fail(err, PNB_ARG,
                            "--mix-share mixes a picture with another one of its batch, and a batch "
                            "of 1 has none: raise --batch-size");
+    /* how, without how much, is an option that would be passed over */
     bool says_how = o->mix_cutmix != PNB__MIX_CUTMIX || o->mix_alpha != PNB__MIX_ALPHA;
     if (status == PNB_OK && !(o->mix_share > 0) && says_how)
         status = pnb__fail(err, PNB_ARG,
                            "--mix-cutmix and --mix-alpha say how pictures are mixed, and none is: "
                            "give --mix-share");
+    /* from a half on a match counts less than what is none */
     if (status == PNB_OK && !(o->label_smoothing >= 0 && o->label_smoothing < 0.5))
         status = pnb__fail(err, PNB_ARG, "label-smoothing is %g, it must be 0 or more, below 0.5",
                            o->label_smoothing);

@@ -43,6 +43,7 @@ pnb_loss_opts pnb_loss_opts_published(void)
 pnb_status pnb__loss_check_opts(const pnb_loss_opts *o, pnb_error *err)
 {
     double sum = 0;
+    /* written so that NaN is refused: it is neither less than 0 nor more */
     for (int i = 0; i < PNB_N_LOSS_TERMS; i++) {
         if (!(o->weight[i] >= 0) || !isfinite(o->weight[i]))
             return pnb__fail(err, PNB_ARG, "weight of loss %s is %g, it must be 0 or more",
@@ -51,6 +52,7 @@ pnb_status pnb__loss_check_opts(const pnb_loss_opts *o, pnb_error *err)
     }
     if (!(sum > 0))
         return pnb__fail(err, PNB_ARG, "every loss has weight 0: give at least one a weight");
+    /* below 1 a gate could not tell an excess from rounding */
     if (!(o->inclusion_limit >= 1) || !(o->vib_limit >= 1))
         return pnb__fail(err, PNB_ARG, "limits of inclusion and VIB are %g and %g, 1 is the least",
                          o->inclusion_limit, o->vib_limit);

@@ -54,15 +54,6 @@ pnb__loss_in pnb__terms_clip(pnb__graph *g, const pnb__loss_in *in)
 
 /* ---- rows ---- */
 
-/* The rows of a side that are ours. */
-pnb__dist pnb__term_share(const pnb__loss_in *in, const pnb__dist *d)
-{
-    return (pnb__dist){.mean = pnb__share_rows(&in->share, d->mean),
-                       .log_var = pnb__share_rows(&in->share, d->log_var),
-                       .residual = pnb__share_rows(&in->share, d->residual),
-                       .n_embeddings = d->n_embeddings};
-}
-
 /* The mean over all places of what our rows have, as it counts in that of the batch. */
 static pnb__tensor *share_mean(const build *b, pnb__tensor *x)
 {
@@ -124,27 +115,6 @@ static pnb__tensor *all_pairs(const pairs *p)
     if (p->row != NULL)
         all = pnb__add(all, pnb__reshape(p->row, 2, (size_t[]){pnb__dim(p->left, 0), 1}));
     return p->col != NULL ? pnb__add(all, p->col) : all;
-}
-
-/* Rows whose losses are computed. */
-static size_t n_asked(const build *b)
-{
-    return pnb__share_count(&b->in->share, pnb__dim(b->in->image.mean, 0));
-}
-
-/* Labels of the rows of images (way 0) or of texts, inputs made once for all terms that read them:
- * row b matches row b until pnb__loss_set_labels says otherwise. */
-pnb__marks pnb__term_marks(const build *b, int way)
-{
-    const size_t shape[2] = {n_asked(b), PNB_MAX(b->in->n_marks, (size_t)1)};
-    pnb__loss *out = b->out;
-    if (out->columns[way] == NULL) {
-        out->columns[way] = pnb__input(b->g, PNB__INT32, 2, shape);
-        out->weights[way] = pnb__input(b->g, PNB__REAL, 2, shape);
-    }
-    return (pnb__marks){.columns = out->columns[way],
-                        .weights = out->weights[way],
-                        .base = b->in->label_base};
 }
 
 /* factor * sum_ij -log s(y_ij l_ij), as softplus(-l) = softplus(l) - l. With negative_only every y
@@ -227,7 +197,7 @@ static pnb__tensor *build_siglip(build *b)
     const pnb__loss_in *in = b->in;
     pnb__tensor *scale = in->point_scale != NULL ? in->point_scale : in->scale;
     pnb__tensor *bias = in->point_scale != NULL ? in->point_bias : in->bias;
-    pnb__tensor *row = bias_row(bias, n_asked(b));
+    pnb__tensor *row = bias_row(bias, pnb__term_rows_asked(b));
     pnb__tensor *image = pnb__share_rows(&in->share, in->image.mean);
     pairs p = {pnb__mul(image, scale), in->text.mean, row, NULL};
     pnb__tensor *loss = pair_loss(b, p, 1 / n_pairs(b));
@@ -238,7 +208,7 @@ static pnb__tensor *build_siglip(build *b)
 /* Row i of a side belongs to row i of the other. */
 static pnb__tensor *targets_of(build *b)
 {
-    size_t n = n_asked(b);
+    size_t n = pnb__term_rows_asked(b);
     if (b->out->targets == NULL)
         b->out->targets = pnb__input(b->g, PNB__INT32, 1, &n);
     return b->out->targets;
@@ -266,7 +236,7 @@ static pnb__tensor *build_clip(build *b)
 static pnb__marks matched_marks(const build *b, int way)
 {
     pnb__marks marks = pnb__term_marks(b, way);
-    size_t n = n_asked(b);
+    size_t n = pnb__term_rows_asked(b);
     if (b->out->match[way] == NULL)
         b->out->match[way] = pnb__input(b->g, PNB__INT32, 1, &n);
     marks.match = b->out->match[way];

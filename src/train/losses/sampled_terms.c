@@ -20,6 +20,7 @@ typedef pnb__term_build build;
 
 /* ---- building ---- */
 
+/* Where samples are drawn from: the pairs are those of both sides, each side has its stream. */
 static void add_stream(const build *b, int side, size_t n)
 {
     pnb__loss *out = b->out;
@@ -186,6 +187,7 @@ static void fill_compared(const pnb__loss *loss, uint64_t seed, int64_t step, co
     }
 }
 
+/* Behind the choice, which is small, the inputs of both sides and of the noise. */
 static pnb_status write_compared(const pnb__loss *loss, uint64_t seed, int64_t step,
                                  const size_t *row_of, pnb_error *err)
 {

@@ -4,7 +4,7 @@
 #ifndef PNB_TRAIN_LOSSES_SAMPLED_TERMS_H
 #define PNB_TRAIN_LOSSES_SAMPLED_TERMS_H
 
-#include "train/losses/loss_terms.h"
+#include "train/losses/term_build.h"
 
 pnb__tensor *pnb__build_pcme(pnb__term_build *b);
 pnb__tensor *pnb__build_pcme_kl(pnb__term_build *b);
@@ -13,11 +13,5 @@ pnb__tensor *pnb__build_uniformity(pnb__term_build *b);
 /* Which samples a step draws and compares: see pnb__loss_set_step.  Errors  NOMEM */
 pnb_status pnb__sampled_set_step(const pnb__loss *loss, uint64_t seed, int64_t step,
                                  const size_t *row_of, pnb_error *err);
-
-/* Labels of the rows of images (way 0) or of texts, inputs made once for all terms that read them:
- * row b matches row b until pnb__loss_set_labels says otherwise. */
-pnb__marks pnb__term_marks(const pnb__term_build *b, int way);
-/* Rows of a side that are ours. */
-pnb__dist pnb__term_share(const pnb__loss_in *in, const pnb__dist *d);
 
 #endif

@@ -250,6 +250,7 @@ static pnb_status find_mean(const pnb__weight_average *a, const pnb_safetensors 
     if (name == NULL)
         return PNB_NOMEM;
     const pnb_array_view *view = *out = pnb_safetensors_find(file, name);
+    /* of another precision the mean would be rounded: a run is resumed to the bit */
     bool fits = view != NULL && view->n_dims == p->n_dims &&
                 view->dtype == (a->kernels.real == PNB__F32 ? PNB_F32 : PNB_F64);
     for (int d = 0; fits && d < p->n_dims; d++)
@@ -304,6 +305,7 @@ pnb_status pnb__weight_average_load(pnb__weight_average *a, const char *path, pn
     pnb_status status = pnb_safetensors_open(&file, path, err);
     if (status != PNB_OK)
         return status;
+    /* how many models the mean is of stands in the file's metadata, not in an array */
     const char *text = pnb_safetensors_metadata(file, "n_models");
     char *end = NULL;
     long long n_models = text == NULL ? -1 : strtoll(text, &end, 10);

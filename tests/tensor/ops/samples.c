@@ -1,5 +1,5 @@
-/* Losses over samples and the largest of a row: values by plain loops, shapes, what is refused, and
- * one tensor as both sides, whose gradient has both parts. */
+/* Losses over samples: values by plain loops, shapes, what is refused, a block of the pairs with
+ * its marks, and one tensor as both sides, whose gradient has both parts. */
 #include "tests/tensor/graphs.h"
 
 static double apart(const double *x, const double *y, size_t dim)
@@ -85,24 +85,50 @@ static void test_one_tensor_on_both_sides(void **state)
     end_graph();
 }
 
-static void test_pair_log_sums(void **state)
+/* Blocks of rows and columns, each with its own part of the marks, add up to all pairs. */
+static void test_blocks_of_match_sums(void **state)
 {
-    enum { N = 6, D = 3 };
-    double want[N - 1];
+    enum { N = 4, J = 2, D = 3 };
+    double all[N], part[N], sum[N] = {0};
+    const int32_t columns[N] = {1, 0, 3, 2};
+    const double weights[N] = {1, 1, 1, 1};
     (void)state;
-    begin_graph(PNB__F64, false);
-    pnb__tensor *x = IN(N, D);
-    for (size_t i = 0; i + 1 < N; i++) {
-        double sum = 0;
-        for (size_t j = i + 1; j < N; j++)
-            sum += exp(-0.7 * apart(numbers(x) + i * D, numbers(x) + j * D, D));
-        want[i] = log(sum);
+    for (size_t block = 0; block < 5; block++) {
+        size_t row = block == 0 ? 0 : (block - 1) / 2 * 2,
+               column = block == 0 ? 0 : (block - 1) % 2 * 2;
+        size_t n = block == 0 ? N : 2;
+        begin_graph(PNB__F64, false);
+        pnb__tensor *x = pnb__input(g, PNB__REAL, SHAPE(N, J, D));
+        pnb__tensor *y = pnb__input(g, PNB__REAL, SHAPE(N, J, D));
+        pnb__marks marks = {.columns = pnb__input(g, PNB__INT32, SHAPE(N, 1)),
+                            .weights = pnb__input(g, PNB__REAL, SHAPE(N, 1)),
+                            .row = row,
+                            .column = column};
+        const pnb__match_in in = {.x = pnb__slice(x, 0, row, n),
+                                  .y = pnb__slice(y, 0, column, n),
+                                  .scale = pnb__constant(g, 1.5),
+                                  .shift = pnb__constant(g, 1),
+                                  .factor = 2};
+        pnb__tensor *out = pnb__match_sums(&in, &marks, true);
+        double values[N * J * D];
+        pnb__keep(out);
+        assert_int_equal(pnb__graph_plan(g, NULL, NULL), PNB_OK);
+        for (size_t i = 0; i < N * J * D; i++)
+            values[i] = sin(3.0 * (double)i);
+        pnb__write_f64(x, values);
+        for (size_t i = 0; i < N * J * D; i++)
+            values[i] = cos(2.0 * (double)i);
+        pnb__write_f64(y, values);
+        pnb__write_i32(marks.columns, columns);
+        pnb__write_f64(marks.weights, weights);
+        assert_int_equal(pnb__graph_run(g, NULL), PNB_OK);
+        pnb__read_f64(out, block == 0 ? all : part);
+        for (size_t i = 0; i < n && block > 0; i++)
+            sum[row + i] += part[i];
+        end_graph();
     }
-    pnb__tensor *out = pnb__pair_log_sums(x, 0.7);
-    expect_shape(out, SHAPE(N - 1));
-    expect_values(out, want, N - 1);
-    REFUSED(pnb__pair_log_sums(IN(1, 4), 2), "pair_log_sums: (1, 4) has no two rows");
-    REFUSED(pnb__pair_log_sums(IN(2, 3, 4), 2), "pair_log_sums: (2, 3, 4) has no two rows");
+    for (size_t i = 0; i < N; i++)
+        assert_true(fabs(all[i] - sum[i]) < 1e-13 * fabs(all[i]));
 }
 
 int main(void)
@@ -110,7 +136,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_match_nll),
         cmocka_unit_test(test_one_tensor_on_both_sides),
-        cmocka_unit_test(test_pair_log_sums),
+        cmocka_unit_test(test_blocks_of_match_sums),
     };
     return cmocka_run_group_tests(tests, open_ctx, close_ctx);
 }
