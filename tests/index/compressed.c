@@ -1,5 +1,5 @@
 /* A scan of one or two bytes a number finds what an exact search finds, with its scores, or says
- * that it may not have; filters leave k hits. */
+ * that it may not have; filters leave k hits; no number of threads shows in what is found. */
 #include "tests/io/scratch.h"
 
 #include <math.h>
@@ -7,7 +7,7 @@
 #include "index/index.h"
 #include "penumbra/search.h"
 
-enum { N = 3000, DIM = 24, QUERIES = 40, K = 7 };
+enum { N = 3000, DIM = 24, QUERIES = 70 /* more than a pass */, K = 7 };
 
 typedef struct made {
     float *mean, *log_var, *query;
@@ -29,6 +29,7 @@ static made make(size_t n)
     }
     for (size_t i = 0; i < QUERIES * DIM; i++)
         m.query[i] = (float)pnb__rng_normal(&rng) / sqrtf(DIM);
+    memcpy(m.query, m.mean, DIM * sizeof *m.query); /* the best comes first */
     m.rows = (pnb_gaussians){.n = n, .dim = DIM, .mean = m.mean, .log_var = m.log_var};
     m.queries = (pnb_gaussians){.n = QUERIES, .dim = DIM, .mean = m.query};
     return m;
@@ -126,6 +127,72 @@ static void other_rows(void **state)
     drop(&m);
 }
 
+/* ---- threads ---- */
+
+static pnb_hits found_with(const made *m, pnb_index_kind kind, pnb_isa isa, int n_threads)
+{
+    pnb_ctx_opts ctx_opts = pnb_ctx_opts_default();
+    pnb_search_opts opts = pnb_search_opts_default();
+    pnb_ctx *ctx = NULL;
+    pnb_index *index = NULL;
+    pnb_hits hits = {0};
+    pnb_error err = PNB_ERROR_INIT;
+    ctx_opts.n_threads = n_threads;
+    ctx_opts.isa = isa;
+    opts.kind = kind;
+    assert_ok(pnb_ctx_create(&ctx, &ctx_opts, &err), &err);
+    assert_ok(pnb_index_create(&index, ctx, &m->rows, &opts, &err), &err);
+    assert_ok(pnb_index_search(index, ctx, &m->queries, K, &hits, &err), &err);
+    pnb_index_free(index);
+    pnb_ctx_free(ctx);
+    return hits;
+}
+
+static void assert_same_for_threads(const made *m, pnb_index_kind kind, pnb_isa isa)
+{
+    size_t n = QUERIES * K;
+    pnb_hits one = found_with(m, kind, isa, 1);
+    for (int t = 2; t <= 5; t++) {
+        pnb_hits many = found_with(m, kind, isa, t);
+        assert_memory_equal(one.index, many.index, n * sizeof *one.index);
+        assert_memory_equal(one.score, many.score, n * sizeof *one.score);
+        assert_int_equal(one.n_unsure, many.n_unsure);
+        pnb_hits_reset(&many);
+    }
+    pnb_hits_reset(&one);
+}
+
+static void same_for_any_threads(void **state)
+{
+    (void)state;
+    made m = make(20000);
+    for (pnb_index_kind kind = PNB_INDEX_INT8; kind <= PNB_INDEX_BF16; kind++) {
+        assert_same_for_threads(&m, kind, PNB_ISA_AUTO);
+        assert_same_for_threads(&m, kind, PNB_ISA_GENERIC);
+    }
+    drop(&m);
+}
+
+/* More rows than candidates share each score: the first of them are hits, whoever met them first.
+ */
+static void rows_that_are_alike(void **state)
+{
+    (void)state;
+    made m = make(20000);
+    for (size_t i = 50; i < m.rows.n; i++) {
+        memcpy(m.mean + i * DIM, m.mean + i % 50 * DIM, DIM * sizeof *m.mean);
+        memcpy(m.log_var + i * DIM, m.log_var + i % 50 * DIM, DIM * sizeof *m.log_var);
+    }
+    for (int t = 1; t <= 3; t++) {
+        pnb_hits hits = found_with(&m, PNB_INDEX_INT8, PNB_ISA_AUTO, t);
+        for (size_t q = 0; q < QUERIES; q++)
+            for (size_t i = 0; i < K; i++)
+                assert_int_equal(hits.index[q * K + i], hits.index[q * K] % 50 + 50 * (int64_t)i);
+        pnb_hits_reset(&hits);
+    }
+    drop(&m);
+}
+
 static void what_is_refused(void **state)
 {
     (void)state;
@@ -168,6 +235,8 @@ static void what_is_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(as_exact), cmocka_unit_test(other_rows),
+                                       cmocka_unit_test(same_for_any_threads),
+                                       cmocka_unit_test(rows_that_are_alike),
                                        cmocka_unit_test(what_is_refused)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
