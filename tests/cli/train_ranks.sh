@@ -8,6 +8,7 @@ common=(train --train-data shapes/train --model tiny --override "$small_config" 
     --global-batch 14 --logs logs --workers 1 --seed 3 --threads 1 --tokenizer tok.json
     --log-every-n-steps 1 -q)
 few=(--max-steps 4)
+fifty=(--max-steps 50 --save-every-n-steps 50)
 
 # one training, whoever makes it; ranks with one batch more than others too
 want 0 "${common[@]}" "${few[@]}" --name one
@@ -16,6 +17,9 @@ for n in 2 3 7; do
     check "$n ranks train as one" near_runs logs/one logs/r$n 1e-6 1e-5
     check "$n ranks end in its bits" cmp -s logs/{one,r$n}/checkpoints/latest/model.safetensors
 done
+want 0 "${common[@]}" "${fifty[@]}" --name long
+want_ranks 0 4 "${common[@]}" "${fifty[@]}" --name long4
+check "50 steps of 4 ranks are those of one" cmp -s logs/long{,4}/checkpoints/latest/model.safetensors
 check "one result is printed" test "$(grep -c 'steps done' out)" -eq 1
 check "nothing else is said" test ! -s err
 want_ranks 0 3 "${common[@]}" "${few[@]}" --name again --shard-optimizer
@@ -189,6 +193,37 @@ for r in 0 1; do
 done
 wait
 one_error "rank 1: data: no such file"
+
+# another program, if only by a byte
+cp "$PENUMBRA" other && echo >>other
+: >err
+for r in 0 1; do
+    program=$PENUMBRA && [ $r = 0 ] || program=$PWD/other
+    RANK=$r WORLD_SIZE=2 LOCAL_WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=$((port + 5)) \
+        "$program" "${common[@]}" "${few[@]}" --name x >>out 2>>err </dev/null &
+done
+wait
+one_error "rank 1: its program is not that of rank 0"
+rm other
+
+# a picture that cannot be read is one, whoever meets it in which epoch
+mkdir pictures
+for shard in shapes/train/*.tar; do tar xf "$shard" -C pictures; done
+broken=$(find pictures -name '*.png' | sort | head -1)
+head -c 60 "$broken" >cut && mv cut "$broken"
+pictures=("${common[@]/#shapes\/train/pictures}" --epochs 4)
+want 3 "${pictures[@]}" --name torn1
+want_ranks 3 3 "${pictures[@]}" --name torn3
+skipped() { grep -c -E "$2" "logs/$1/out.log"; }
+for run in torn1 torn3; do
+    check "one picture is broken" test "$(skipped $run '1 samples could not be read')" -eq 1
+    check "and is named once" test "$(skipped $run '^.* sample [0-9]+: ')" -eq 1
+done
+
+# halves of files that a killed process left go when its run goes on
+touch logs/one/{results.jsonl,params.txt}.tmp-1-0
+want 0 "${common[@]}" "${few[@]}" --name one --resume latest
+check "no halves are left" test "$(find logs/one -name '*.tmp-*' | wc -l)" -eq 0
 
 # more ranks than shards are fine, more than batches are not
 want_ranks 1 8 "${common[@]}" "${few[@]}" --name x

@@ -28,6 +28,12 @@ assert float(one["lr"]) == float(dict(rows)["lr"])
 assert one["batch_size"] == "8" and one["max_steps"] == "2", "the command line is stronger"
 PY
 done
+for name in prolip-from-siglip longprolip finetune-coco finetune-lora; do
+    want 2 train --recipe $name --name none --train-data s/train --logs l --max-steps 1 --model tiny
+    says "--recipe $name goes on from a model: give --pretrained"
+done
+want 0 train --recipe longprolip --name longprolip --logs l --resume latest "${less[@]:2}"
+want 0 train --recipe prolip-pretrain --name new "${less[@]:2}" --model tiny --override "$tiny"
 check "rows of each reach the run" python3 - <<'PY'
 read = lambda run: dict(l.rstrip("\n").split(": ", 1) for l in open(f"l/{run}/params.txt"))
 assert float(read("finetune-coco")["ema_decay"]) == 0.999 and float(read("finetune-coco")["layer_lr_decay"]) == 0.7

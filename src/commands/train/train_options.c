@@ -473,6 +473,9 @@ static pnb_status run(pnb__app *app, void *args, pnb__result *r)
     pnb_status status;
     if (a->show)
         return show_recipe(app, a->recipe);
+    const pnb__train_recipe *recipe = pnb__train_recipe_find(a->recipe);
+    if (recipe != NULL && recipe->goes_on && a->pretrained == NULL && o->resume == NULL)
+        return pnb__usage(app, "--recipe %s goes on from a model: give --pretrained", a->recipe);
     PNB_TRY(pnb__train_fill(app, a));
     o->ranks = app->ranks;
     pnb_peers_set_timeout(app->ranks, (double)a->rank_timeout);

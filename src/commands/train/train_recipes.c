@@ -186,31 +186,31 @@ static const pnb__train_recipe recipes[] = {
      "each value against the paper's text; losses and gradients against the released code; the "
      "training itself needs 32 GPUs and was not run",
      "penumbra train --recipe prolip-pretrain --train-data 'datacomp/{00000..12895}.tar'",
-     ROWS(prolip_pretrain), PNB_OBJECTIVE_PROLIP},
+     ROWS(prolip_pretrain), PNB_OBJECTIVE_PROLIP, false},
     {"prolip-from-siglip", "ProLIP that starts from SigLIP's weights",
      "the same paper, section 4.1 and table C.2, which names the samples seen and no rates",
      "the conversion keeps SigLIP's weights and trains on; the training at this size was not run",
      "penumbra convert SIGLIP --to prolip --out start && penumbra train --recipe "
      "prolip-from-siglip --pretrained start --train-data SHARDS",
-     ROWS(prolip_from_siglip), PNB_OBJECTIVE_PROLIP},
+     ROWS(prolip_from_siglip), PNB_OBJECTIVE_PROLIP, true},
     {"longprolip", "a ProLIP of 64 tokens goes on with 256",
      "the released LongProLIP models' names and configurations; rates are ours",
      "positions are stretched as the reference's; the training at this size was not run",
      "penumbra train --recipe longprolip --pretrained PROLIP --train-data LONG_CAPTIONS",
-     ROWS(longprolip), PNB_OBJECTIVE_PROLIP},
+     ROWS(longprolip), PNB_OBJECTIVE_PROLIP, true},
     {"finetune-coco", "a pretrained ProLIP goes on with COCO's captions",
      "PCME++'s training on COCO (Chun 2024) for batch, epochs and decay by layers; rates are ours",
      "the options together on the built-in shapes; COCO itself was not there",
      "penumbra train --recipe finetune-coco --pretrained PROLIP --train-data "
      "'dataset_coco.json#images=coco' --val-data 'dataset_coco.json#split=val,images=coco'",
-     ROWS(finetune_coco), PNB_OBJECTIVE_PROLIP},
+     ROWS(finetune_coco), PNB_OBJECTIVE_PROLIP, true},
     {"finetune-lora", "factors of rank 8 beside a pretrained ProLIP's attention",
      "Hu et al. 2021, LoRA, for what is trained; the rest is finetune-coco's or ours",
      "the options together on the built-in shapes; memory of one step of a ViT-B/16 in "
      "docs/numerics-training.md; no figures on COCO",
      "penumbra train --recipe finetune-lora --pretrained PROLIP --train-data "
      "'dataset_coco.json#images=coco' && penumbra convert PROLIP --lora CHECKPOINT --out MODEL",
-     ROWS(finetune_lora), PNB_OBJECTIVE_PROLIP},
+     ROWS(finetune_lora), PNB_OBJECTIVE_PROLIP, true},
     {"distill-clip", "a student learns InfoNCE and a frozen teacher's matches",
      "open_clip's DistillClipLoss and the defaults of its command line",
      "the options together on the built-in shapes, with a teacher of the same kind; the loss "
@@ -221,7 +221,7 @@ static const pnb__train_recipe recipes[] = {
      "TRAIN -o t.safetensors && penumbra train --recipe distill-clip --distill-images "
      "v.safetensors "
      "--distill-texts t.safetensors --train-data TRAIN",
-     ROWS(distill_clip), PNB_OBJECTIVE_CLIP},
+     ROWS(distill_clip), PNB_OBJECTIVE_CLIP, false},
     {"pcme-coco", "PCME on COCO's captions, from ImageNet's ResNet-152 and GloVe",
      "Chun et al. 2021, Probabilistic Embeddings for Cross-Modal Retrieval, and its code",
      "the options together on the built-in shapes; losses and gradients against the released code; "
@@ -230,7 +230,7 @@ static const pnb__train_recipe recipes[] = {
      "'dataset_coco.json#split=train+restval,images=coco' --val-data "
      "'dataset_coco.json#split=val,images=coco' --image-trunk resnet152.pth --word-vectors "
      "glove.840B.300d.txt",
-     ROWS(pcme_coco), PNB_OBJECTIVE_PCME},
+     ROWS(pcme_coco), PNB_OBJECTIVE_PCME, false},
     {"pcme-cub", "PCME on CUB Captions, from ImageNet's ResNet-50 and GloVe",
      "Chun et al. 2021, Probabilistic Embeddings for Cross-Modal Retrieval, and its code",
      "the options together on pictures of few classes; CUB itself was not there",
@@ -238,12 +238,12 @@ static const pnb__train_recipe recipes[] = {
      "'CUB/images#captions=CUB/text_c10,classes=CUB/trainvalclasses.txt' --image-trunk "
      "resnet50.pth --word-vectors "
      "glove.840B.300d.txt",
-     ROWS(pcme_cub), PNB_OBJECTIVE_PCME},
+     ROWS(pcme_cub), PNB_OBJECTIVE_PCME, false},
     {"small", "what train does without --recipe: minutes on a CPU",
      "docs/numerics-training.md, where it differs from the paper and what that brought",
      "over seeds on the built-in sets: bench/results",
      "penumbra train --train-data shapes/train --val-data shapes/val", ROWS(small),
-     PNB_OBJECTIVE_PROLIP},
+     PNB_OBJECTIVE_PROLIP, false},
 };
 
 const pnb__train_recipe *pnb__train_recipe_find(const char *name)

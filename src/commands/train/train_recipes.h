@@ -14,6 +14,7 @@ typedef struct pnb__train_recipe {
     const pnb__preset *rows;
     size_t n_rows;
     pnb_objective objective; /* whose published values the rows stand on */
+    bool goes_on;            /* from a model: its rates are none for new weights */
 } pnb__train_recipe;
 
 /* NULL: no such recipe. */

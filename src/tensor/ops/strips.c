@@ -1,5 +1,7 @@
-/* Products and gradients of a strip of pairs (strips.h): the loops are slots of the kernel table,
- * what stands here is which of them follow each other. */
+/* Products and gradients of a strip of pairs (strips.h).
+ *
+ * The loops are slots of the kernel table; what stands here is which of them follow each other, so
+ * that a loss over pairs has its formula alone to say. */
 #include "tensor/ops/strips.h"
 
 #include "kernels/gemm_rows.h"

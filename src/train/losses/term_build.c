@@ -11,6 +11,7 @@ pnb__dist pnb__term_share(const pnb__loss_in *in, const pnb__dist *d)
                        .n_embeddings = d->n_embeddings};
 }
 
+/* All of them but where several processes share the losses out (--local-loss). */
 size_t pnb__term_rows_asked(const pnb__term_build *b)
 {
     return pnb__share_count(&b->in->share, pnb__dim(b->in->image.mean, 0));

@@ -3,6 +3,8 @@
  * The lock is an advisory one on <run>/.lock, held while the process lives, so a killed run never
  * blocks its successor. results.jsonl is cut back to the step of the checkpoint when a run resumes:
  * the steps after it happen again. */
+#include <dirent.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -64,6 +66,21 @@ static pnb_status take_lock(pnb__rundir *r, pnb_error *err)
     return status == PNB_OK ? PNB_OK : pnb__fail(err, status, "%s", lock_error.text);
 }
 
+/* A process that is killed while it writes one of these leaves the half of it beside the file,
+ * under a name of its own (base/files/file.c): with the lock held nobody writes here any more. */
+static void remove_halves(const pnb__rundir *r)
+{
+    static const char *const halves[] = {"params.txt.tmp-", "results.jsonl.tmp-"};
+    DIR *d = opendir(r->dir);
+    if (d == NULL)
+        return;
+    for (struct dirent *e = readdir(d); e != NULL; e = readdir(d))
+        for (size_t i = 0; i < PNB_COUNT(halves); i++)
+            if (strncmp(e->d_name, halves[i], strlen(halves[i])) == 0)
+                unlinkat(dirfd(d), e->d_name, 0);
+    closedir(d);
+}
+
 /* Paths only: nothing is made yet. */
 static pnb_status set_paths(pnb__rundir *r, const pnb__run_opts *o, pnb_error *err)
 {
@@ -115,6 +132,7 @@ pnb_status pnb__rundir_open(pnb__rundir *r, const pnb__run_opts *o, const pnb__s
     }
     PNB_TRY(pnb__make_dirs(r->dir, err));
     PNB_TRY(take_lock(r, err));
+    remove_halves(r);
     bool exists = has_checkpoint(r); /* asked with the lock held: nobody makes one meanwhile */
     if (exists && o->resume == NULL) {
         status = fail_exists(r, err);
@@ -150,7 +168,8 @@ static pnb_status keep_lines(const char *text, size_t size, int64_t step, pnb__b
     return out->failed ? pnb__fail_nomem(err, size) : PNB_OK;
 }
 
-/* Written anew and renamed: a crash here leaves the old file. */
+/* Written anew and renamed: a crash here leaves the old file. Where nothing is cut off, which is
+ * how most runs resume, there is nothing to write. */
 static pnb_status cut_results(const char *path, int64_t step, pnb_error *err)
 {
     char *text = NULL;
@@ -163,7 +182,7 @@ static pnb_status cut_results(const char *path, int64_t step, pnb_error *err)
     pnb__buf kept = {0};
     status = keep_lines(text, size, step, &kept, err);
     pnb__free(text);
-    if (status == PNB_OK)
+    if (status == PNB_OK && kept.size < size)
         status = pnb__write_file(path, kept.data != NULL ? kept.data : "", kept.size, err);
     pnb__buf_reset(&kept);
     return status;

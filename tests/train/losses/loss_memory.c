@@ -20,7 +20,8 @@ typedef struct memory_case {
     const char *name;
     pnb_loss_term term;
     size_t b, n_samples;
-    bool has_labels, is_hardest, has_teacher, is_published;
+    bool has_labels, is_hardest, has_teacher, is_published, has_negatives;
+    size_t n_embeddings; /* each with what attention added to it */
 } memory_case;
 
 /* Bytes of the planned step less those of its inputs and of as many gradients. */
@@ -47,9 +48,23 @@ static size_t planned_bytes(const pnb_ctx *ctx, const pnb_loss_opts *o, const me
     in.label_base = 1e-4;
     in.teacher_scale = 100;
     in.draws = true;
-    for (int s = 0; s < 2 && c->has_teacher; s++)
+    for (int s = 0; s < 2 && c->has_teacher; s++) {
         in.teacher[s].mean = pnb__input(g, PNB__REAL, 2, (size_t[]){c->b, D});
-    given += c->has_teacher ? c->b * D : 0; /* of its two, which have no gradient */
+        if (c->term == PNB_LOSS_DISTILL_KL)
+            in.teacher[s].log_var = pnb__input(g, PNB__REAL, 2, (size_t[]){c->b, D});
+    }
+    given += c->has_teacher ? c->b * D : 0; /* of two, which have no gradient */
+    given += c->has_teacher && c->term == PNB_LOSS_DISTILL_KL ? c->b * D : 0;
+    if (c->has_negatives) {
+        in.negative = side(g, c->b);
+        given += 2 * c->b * D;
+    }
+    if (c->n_embeddings > 0) {
+        in.image.residual = pnb__input_with_grad(g, 2, (size_t[]){c->b, D});
+        in.text.residual = pnb__input_with_grad(g, 2, (size_t[]){c->b, D});
+        in.image.n_embeddings = in.text.n_embeddings = c->n_embeddings;
+        given += 2 * c->b * D;
+    }
     ASSERT_OK(pnb__loss_build(&loss, g, &in, o, &err));
     ASSERT_OK(pnb__graph_plan(g, loss.total, &err));
     size_t bytes = pnb__graph_arena_bytes(g), ours = 2 * given * sizeof(float);
@@ -85,6 +100,11 @@ static void test_no_loss_grows_with_the_pairs(void **state)
         {"hardest negatives", PNB_LOSS_TRIPLET, B, .is_hardest = true},
         {"discrepancy", PNB_LOSS_MMD, B, .n_samples = 0},
         {"distillation", PNB_LOSS_DISTILL, B, .has_teacher = true},
+        {"distillation of spreads", PNB_LOSS_DISTILL_KL, B, .has_teacher = true},
+        {"ppcl with negatives", PNB_LOSS_PPCL, B, .has_negatives = true},
+        {"siglip with negatives", PNB_LOSS_SIGLIP, B, .has_negatives = true},
+        {"clip with negatives", PNB_LOSS_CLIP, B, .has_negatives = true},
+        {"diversity", PNB_LOSS_DIVERSITY, B, .n_embeddings = 4},
         {"pcme, 1 sample", PNB_LOSS_PCME, B, .n_samples = 1},
         {"pcme, 7 samples", PNB_LOSS_PCME, B, .n_samples = 7},
         {"pcme, 64 samples", PNB_LOSS_PCME, B / 8, .n_samples = 64},
