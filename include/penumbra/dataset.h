@@ -29,22 +29,22 @@ extern "C" {
 
 /* ---- data sets ---------------------------------------------------------------------------- */
 
-/* X(name, text): the one list behind the enum, the words of --dataset-type and the names in a
+/* X(name, text, has): the one list behind the enum, the words of --dataset-type and the names in a
  * run's settings. What is stored is the word, never the number, so a kind may be added anywhere
- * but before AUTO, which is what a zeroed struct means. */
+ * but before AUTO, which is what a zeroed struct means. What has CAPTIONS can be trained on. */
 #define PNB_DATASET_LIST(X)                                                                        \
-    X(AUTO, "auto")      /* by the name: *.tar, *.csv / *.tsv, *.json(l), a binary, a folder */    \
-    X(TAR, "webdataset") /* webdataset shards */                                                   \
-    X(CSV, "csv")        /* a table with a column of picture paths and one of captions */          \
-    X(DIR, "dir")        /* a folder of pictures, searched below; x.txt / x.json beside x.png */   \
-    X(JSONL, "jsonl")    /* one {'image' or 'filepath', 'caption' | 'captions', ...} a line */     \
-    X(KARPATHY, "karpathy")   /* Karpathy's json of COCO or Flickr and a folder of pictures */     \
-    X(SYNTHETIC, "synthetic") /* random pixels and one caption: measures throughput */             \
-    X(BINARY, "binary")   /* CIFAR-10/100 and STL-10 binaries, MNIST's idx files, also as .gz */   \
-    X(PARQUET, "parquet") /* a table with pictures' bytes or paths, or with urls alone */
+    X(AUTO, "auto", CAPTIONS)           /* told by the name, as are all below but synthetic */     \
+    X(TAR, "webdataset", CAPTIONS)      /* webdataset shards, *.tar */                             \
+    X(CSV, "csv", CAPTIONS)             /* *.csv, *.tsv: columns of picture paths and captions */  \
+    X(DIR, "dir", CAPTIONS)             /* pictures in and below it; x.txt, x.json beside x.png */ \
+    X(JSONL, "jsonl", CAPTIONS)         /* {'image' or 'filepath', 'caption(s)', ...} a line */    \
+    X(KARPATHY, "karpathy", CAPTIONS)   /* his json of COCO or Flickr and a folder of pictures */  \
+    X(SYNTHETIC, "synthetic", CAPTIONS) /* random pixels and one caption: measures throughput */   \
+    X(BINARY, "binary", CLASSES)        /* CIFAR's and STL-10's, MNIST's idx files, also as .gz */ \
+    X(PARQUET, "parquet", CAPTIONS)     /* a table of pictures' bytes or paths, or of urls alone */
 
 typedef enum pnb_dataset_kind {
-#define PNB_DATASET_ENUM(name, text) PNB_DATASET_##name,
+#define PNB_DATASET_ENUM(name, text, has) PNB_DATASET_##name,
     PNB_DATASET_LIST(PNB_DATASET_ENUM)
 #undef PNB_DATASET_ENUM
         PNB_N_DATASET_KINDS /* how many there are */

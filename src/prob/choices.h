@@ -11,7 +11,8 @@
 #define PNB__CHOICES(list) (&(list)[1])
 
 #define PNB__CHOICE_OF(name, text, ...) "|" text
-#define PNB__CHOICE_WORD(name, text) "|" text /* of a list of two columns */
+#define PNB__CHOICE_WORD(name, text) "|" text     /* of a list of two columns */
+#define PNB__CHOICE_IDENT(name, ident) "|" #ident /* the same of identifiers */
 #define PNB__MEASURE_CHOICES PNB__MEASURES(PNB__CHOICE_OF)
 /* For a row that fills the enum: pnb__option.names. */
 #define PNB__MEASURE_NAMES PNB_NAMES(PNB__MEASURES)

@@ -39,8 +39,16 @@ check "uids of metadata and of pictures" cmp -s u.npy v.npy
 check "half is copied" test "$(tar -tf kept/00000.tar | grep -c png)" -eq $(((n + 1) / 2))
 mkdir again && tar -xf kept/00000.tar -C again
 check "byte for byte" grep -qF "$(md5sum <again/000000000.png | cut -c1-32)" uids
-want 0 train --train-data all.parquet --model tiny --override "$small_config" --batch-size 4 \
-    --max-steps 2 --logs logs --name p --tokenizer tok.json -q --workers 1
+train=(--model tiny --override "$small_config" --batch-size 4 --max-steps 2 --logs logs
+    --tokenizer tok.json -q --workers 1)
+want 0 train --train-data all.parquet "${train[@]}" --name p
+cp all.parquet all.pq # a name that does not tell
+want 1 train --train-data all.pq "${train[@]}" --name q
+says "cannot tell what this is"
+want 0 train --train-data all.pq --dataset-type parquet "${train[@]}" --name q
+check "the same training" cmp -s logs/{p,q}/checkpoints/latest/model.safetensors
+want 2 train --train-data all.pq --dataset-type binary "${train[@]}" --name r # classes, no captions
+says "must be one of auto|webdataset|csv|dir|jsonl|karpathy|synthetic|parquet"
 want 0 info all.parquet
 prints "Parquet"
 prints "pictures            $n"

@@ -52,7 +52,7 @@ pnb_status pnb__retrieval_args_read(pnb__app *app, pnb__retrieval_args *a, const
                      PNB__RANGE(0, 1000000), .fallback = "1000"),                                  \
         PNB__CLUSTER_ROW(AT(job.cluster)),                                                         \
         PNB__ROW_CHOICE("binning", AT(job.binning), "NAME",                                        \
-                        "equal_count|equal_count_all|equal_width|grove_samples|grove_spacing",     \
+                        PNB__CHOICES(PNB_BINNING_LIST(PNB__CHOICE_OF)),                            \
                         "How the bins that are shown are cut", .fallback = "equal_count"),         \
         PNB__ROW_CHOICE("bin-by", AT(job.bin_by_hit), "WHOSE", "query|hit",                        \
                         "Whose uncertainty sorts them: the query's, or that of the item it found", \

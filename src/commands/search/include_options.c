@@ -19,9 +19,9 @@ static const pnb__option options[] = {
     PNB__QUERY_EXIF_ROW(AT(in.queries.exif)),
     PNB__ROW_INT("k", AT(opts.k), "N", "Members shown of a query", PNB__RANGE(1, 1e6),
                  .fallback = "10", .letter = 'k'),
-    PNB__ROW_CHOICE("order", AT(opts.order), "NAME", "inclusion|nearness",
-                    "Sort members by H, or by their csd similarity to the query",
-                    .fallback = "inclusion"),
+    PNB__ROW_CHOICE(
+        "order", AT(opts.order), "NAME", PNB__CHOICES(PNB_INCLUSION_ORDER_LIST(PNB__CHOICE_OF)),
+        "Sort members by H, or by their csd similarity to the query", .fallback = "inclusion"),
     PNB__ROW_REAL("near", AT(opts.min_nearness), "SCORE",
                   "Leave out rows whose csd similarity to the query is smaller"),
     PNB__ROW_FLAG("published", AT(opts.published),

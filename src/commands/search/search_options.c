@@ -76,7 +76,8 @@ static const pnb__option options[] = {
         "calibration",
         PNB__RANGE(1e-6, 0.999999)),
     PNB__ROW_CHOICE(
-        "conformal-by", AT(job.limits.conformal_by), "KIND", "score|margin|rank",
+        "conformal-by", AT(job.limits.conformal_by), "KIND",
+        PNB__CHOICES(PNB_CONFORMAL_LIST(PNB__CHOICE_OF)),
         "End such a list by score, by distance from the first hit, or by length; by default "
         "what made the smallest lists in calibration"),
     PNB__ROW_FILE("calibration", AT(job.limits.calibration), "FILE",
@@ -86,7 +87,8 @@ static const pnb__option options[] = {
     PNB__ROW_CHOICE("inclusion", AT(inclusion), "WHICH", "contains|inside",
                     "Rows that contain the query, or rows inside it, in place of the nearest",
                     .group = "Inclusion search"),
-    PNB__ROW_CHOICE("order", AT(how.order), "NAME", "inclusion|nearness",
+    PNB__ROW_CHOICE("order", AT(how.order), "NAME",
+                    PNB__CHOICES(PNB_INCLUSION_ORDER_LIST(PNB__CHOICE_OF)),
                     "Sort such rows by H, the default, or by their csd similarity to the query"),
     PNB__ROW_REAL("near", AT(how.min_nearness), "SCORE",
                   "Leave out such rows whose csd similarity to the query is smaller"),

@@ -12,6 +12,13 @@
 #include "commands/train/train_evaluators.h"
 #include "commands/train/train_recipes.h"
 #include "commands/train/train_run.h"
+#include "train/losses/triplet.h"
+
+/* What can be trained on: of a kind that has classes alone the first sample would end the run. */
+#define KIND_IF_CAPTIONS(text) "|" text
+#define KIND_IF_CLASSES(text)
+#define KIND_OF(name, text, has) KIND_IF_##has(text)
+#define KINDS_WITH_CAPTIONS PNB__CHOICES(PNB_DATASET_LIST(KIND_OF))
 
 #define AT(field) PNB__FIELD(pnb__train_args, field)
 static const pnb__option options[] = {
@@ -25,11 +32,10 @@ static const pnb__option options[] = {
     PNB__ROW_INT("train-num-samples", AT(job.train_num_samples), "N",
                  "Samples of one epoch; by default all", PNB__RANGE(1, 1000000000000000.0)),
     PNB__ROW_CHOICE(
-        "dataset-type", AT(job.dataset.kind), "TYPE",
-        "auto|webdataset|csv|dir|jsonl|karpathy|synthetic",
+        "dataset-type", AT(job.dataset.kind), "TYPE", KINDS_WITH_CAPTIONS,
         "Form of the data; told by the name by default. synthetic: random pixels, one caption "
         "and no files, --train-num-samples of them",
-        .fallback = "auto"),
+        .names = PNB_NAMES(PNB_DATASET_LIST), .fallback = "auto"),
     PNB__ROW_TEXT("train-data-upsampling-factors", AT(upsampling), "F::F...",
                   "With --dataset-resampled: how often a sample of each source between \"::\" of "
                   "--train-data is drawn beside one of factor 1, as in open_clip"),
@@ -185,7 +191,8 @@ static const pnb__option options[] = {
                   "Weight of the margin to negatives (VSE, PVSE)", PNB__RANGE(0, INFINITY)),
     PNB__ROW_REAL("triplet-margin", AT(job.loss.triplet_margin), "M", "That margin, of cosines",
                   PNB__RANGE(1e-9, 4)),
-    PNB__ROW_CHOICE("triplet-negatives", AT(job.loss.triplet_hardest), "WHICH", "all|hardest",
+    PNB__ROW_CHOICE("triplet-negatives", AT(job.loss.triplet_hardest), "WHICH",
+                    PNB__CHOICES(PNB__NEGATIVES_LIST(PNB__CHOICE_OF)),
                     "Negatives of a row that count"),
     PNB__ROW_INT("triplet-warmup", AT(job.loss.triplet_warmup), "STEPS",
                  "Steps in which all negatives count, also where the nearest ones will",
@@ -283,8 +290,9 @@ static const pnb__option options[] = {
     PNB__ROW_REAL("label-smoothing", AT(job.label_smoothing), "E",
                   "Pairs that match count as 1 - E, others as E (published PCME++: 1e-4)",
                   PNB__RANGE(0, 0.499999)),
-    PNB__ROW_CHOICE("opt", AT(job.optim.kind), "NAME", "adamw|adamp|adam|sgd|sgdp", "Optimiser",
-                    .names = PNB_NAMES_OF_IDENTS(PNB_OPTIM_LIST), .group = "Optimisation"),
+    PNB__ROW_CHOICE("opt", AT(job.optim.kind), "NAME",
+                    PNB__CHOICES(PNB_OPTIM_LIST(PNB__CHOICE_IDENT)), "Optimiser",
+                    .group = "Optimisation"),
     PNB__ROW_FLAG("adamp", AT(adamp), "The same as --opt adamp"),
     PNB__ROW_REAL("lr", AT(job.optim.lr), "LR", "Learning rate", PNB__RANGE(0, INFINITY)),
     PNB__ROW_REAL("beta1", AT(job.optim.beta1), "B", "First moment", PNB__RANGE(0, 1)),
@@ -298,7 +306,7 @@ static const pnb__option options[] = {
     PNB__ROW_INT("warmup", AT(job.warmup), "STEPS", "Steps of linear warm-up",
                  PNB__RANGE(0, 1000000000000.0)),
     PNB__ROW_CHOICE("lr-scheduler", AT(job.lr_scheduler), "NAME",
-                    "cosine|const|const-cooldown|torch-cosine|multistep",
+                    PNB__CHOICES(PNB_SCHEDULE_LIST(PNB__CHOICE_WORD)),
                     "Course of the learning rate"),
     PNB__ROW_LIST("lr-milestones", AT(milestones), "EPOCH...",
                   "Epochs after which multistep multiplies the rate by --lr-gamma, at most 4 "

@@ -34,11 +34,12 @@ static const pnb__option options[] = {
     PNB__MODEL_PARTS_ROWS(AT(job.parts.tokenizer), AT(job.parts.preprocess)),
     PNB__EXIF_ROW(AT(job.images.exif)),
     PNB__ROW_CHOICE(
-        "root", AT(job.opts.root), "NAME", "average|null|including",
+        "root", AT(job.opts.root), "NAME", PNB__CHOICES(PNB_ROOT_LIST(PNB__CHOICE_OF)),
         "The empty text (deterministic), the caption that includes the picture most, or their "
         "average; by default average, without --model including, for points null"),
     PNB__ROW_CHOICE(
-        "including", AT(job.opts.including), "HOW", "integral|published|h",
+        "including", AT(job.opts.including), "HOW",
+        PNB__CHOICES(PNB_INCLUDING_LIST(PNB__CHOICE_OF)),
         "How captions are ranked for including a picture: by log int p1^2 p2 (integral, the "
         "default), by the same as ProLIP's code has it, or by the test H"),
     PNB__ROW_INT("steps", AT(job.opts.n_steps), "N", "Points between picture and root",

@@ -160,10 +160,9 @@ static pnb_status note_empty(pnb_dataset *ds, const char *path, const tally *bef
 /* One damaged shard or table of many is left out and named; where it is all there is, nothing is
  * left and opening fails with the same words. What was added of it before the damage was found
  * stays. */
-static pnb_status scan_shard(pnb_dataset *ds, const char *path, pnb_error *err)
+static pnb_status scan_shard(pnb_dataset *ds, const char *path, bool is_table, pnb_error *err)
 {
     pnb_error damage = PNB_ERROR_INIT;
-    bool is_table = pnb__is_table_name(path);
     pnb_status status =
         is_table ? pnb__scan_parquet(ds, path, &damage) : pnb__scan_tar(ds, path, &damage);
     if (status == PNB_OK && is_table)
@@ -207,7 +206,8 @@ static pnb_status scan_folder(pnb_dataset *ds, const pnb__spec_settings *s, pnb_
             continue;
         char *shard = pnb__path_join(path, names.items[i]);
         const tally before = count_all(ds);
-        status = shard ? scan_shard(ds, shard, err) : pnb__fail_nomem(err, strlen(path));
+        status = shard ? scan_shard(ds, shard, is_one == pnb__is_table_name, err)
+                       : pnb__fail_nomem(err, strlen(path));
         if (status == PNB_OK && n_inside > 1)
             status = note_empty(ds, shard, &before, err);
         pnb__free(shard);
@@ -238,15 +238,14 @@ static pnb_status scan_source(pnb_dataset *ds, const pnb__spec_settings *s, pnb_
         return status;
     switch (kind) {
     case PNB_DATASET_TAR:
-        return scan_shard(ds, path, err);
+    case PNB_DATASET_PARQUET:
+        return scan_shard(ds, path, kind == PNB_DATASET_PARQUET, err);
     case PNB_DATASET_CSV:
         return pnb__scan_csv(ds, path, err);
     case PNB_DATASET_JSONL:
         return pnb__scan_jsonl(ds, path, err);
     case PNB_DATASET_BINARY:
         return pnb__scan_binary(ds, path, err);
-    case PNB_DATASET_PARQUET:
-        return scan_shard(ds, path, err);
     case PNB_DATASET_KARPATHY:
         return pnb__scan_karpathy(ds, s, err);
     default:
