@@ -143,6 +143,25 @@ put src/nn/two.c '/* x */' 'int pnb__two(void)' '{' '    return 1;' '}'
 put examples/use.c 'int main(void) { return pnb_one(1); }'
 accepts 'a public function of an example'
 
+# typed LINE...: a command with those lines in its table, and a list of root, leaf and twig.
+typed() {
+    put include/penumbra/plant.h '/* x */' '#define PNB_PART_LIST(X) \' \
+        '    X(ROOT, "root") /* *.root */ \' '    X(LEAF, "leaf", "green") X(TWIG, "twig")' '/* x */' '/* x */'
+    put src/prob/plant.def '#define PNB_SOIL_LIST(Y) Y(CLAY, clay) Y(SAND, sand)'
+    put src/commands/grow/grow.c '/* "root|leaf|twig" */' "$@"
+    put tests/commands/grow/grow.c ''
+    put docs/commands/grow.md ''
+    put tests/cli/grow.sh ''
+}
+typed '    ROW("part", "leaf|root|twig", "x"),'
+rejects 'src/commands/grow/grow.c: line 2 types the words of PNB_PART_LIST'
+typed '    ROW("part", "root|leaf|"' '                "twig"),'
+rejects 'src/commands/grow/grow.c: line 3 types the words of PNB_PART_LIST'
+typed '    ROW("soil", "a|b", "sand|clay"),'
+rejects 'src/commands/grow/grow.c: line 2 types the words of PNB_SOIL_LIST'
+typed '    ROW("part", "leaf|root", "root|leaf|twig|bud"),' '    ROW("part", PNB__CHOICES(PNB_PART_LIST(WORD))),'
+accepts 'fewer words, more words, and those of the list'
+
 put cmake/public_manifest 'pnb_one for programs that count by themselves'
 rejects 'cmake/public_manifest:1: public pnb_one is not needed any more'
 put cmake/house_exceptions '# a comment' '' 'length src/base/* long for a reason'
