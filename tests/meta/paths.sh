@@ -2,7 +2,7 @@
 # Every file or folder of the sources that a document or a comment names exists, so that a move does
 # not leave signs behind that point nowhere; a planted wrong path is seen. Globs and {a,b} are
 # expanded, and a name ending in a dot or comma is the name without it. The table of rooms in
-# CONTRIBUTING.md names every folder in a room, and a walk of docs/tour.md has at most fifteen steps.
+# CONTRIBUTING.md names every folder in a room, and a walk of docs/tour.md names at most fifteen files.
 . "$(dirname "$0")/lib.sh"
 cd "$PNB_SOURCE_DIR"
 
@@ -48,13 +48,25 @@ done < <(untold CONTRIBUTING.md)
 sed 's| resample/||' CONTRIBUTING.md >"$file"
 [ "$(untold "$file")" = src/eval/resample/ ] || bad "a folder that no row names is not seen"
 
-# long FILE: its walks of more than fifteen steps.
+# long FILE: its walks that name more than fifteen files, each counted once.
 long() {
-    awk '/^## / { walk = $0 } /^[0-9]+\. / && $1 + 0 > 15 { print FILENAME ": step " $1 " in: " walk }' "$1"
+    awk '/^## / { walk = $0 }
+        {
+            rest = $0
+            while (match(rest, /`[^`]*\.[ch]`/)) {
+                name = substr(rest, RSTART, RLENGTH)
+                rest = substr(rest, RSTART + RLENGTH)
+                if (!((walk, name) in seen) && ++n[walk] == 16)
+                    print FILENAME ": " name " is the sixteenth file of: " walk
+                seen[walk, name] = 1
+            }
+        }' "$1"
 }
 while read -r line; do
     bad "$line"
 done < <(long docs/tour.md)
-{ cat docs/tour.md && printf '## A walk\n16. and on\n'; } >"$file"
-[ "$(long "$file" | wc -l)" -eq 1 ] || bad "a walk that is too long is not seen"
+{ cat docs/tour.md && printf '## A walk\n'; seq -f '1. `src/%g.c`, `src/1.c` and `src/`' 16; } >"$file"
+[[ $(long "$file") == *'`src/16.c` is the sixteenth file of: ## A walk' ]] || bad "a walk that is too long is not seen"
+sed -i '$d' "$file"
+[ -z "$(long "$file")" ] || bad "a walk of fifteen files is taken for a longer one"
 finish
