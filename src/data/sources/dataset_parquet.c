@@ -12,6 +12,7 @@
 #include "io/json/json.h"
 
 enum { MAX_BARE_BYTES = 1 << 16 };     /* of a value that nobody calls a text */
+enum { MAX_SCALE = 38 };               /* of a decimal, as the widest one has it */
 #define KEPT_BYTES ((size_t)256 << 20) /* of pages of pictures, of all tables of a data set */
 
 /* A value of one column, its bytes in a buffer of the column. */
@@ -56,7 +57,8 @@ static size_t find_image(const pnb__parquet *p)
 {
     for (size_t i = 0; i < PNB_COUNT(image_names); i++) {
         size_t leaf = pnb__parquet_find(p, image_names[i]);
-        if (leaf != SIZE_MAX && p->leaves[leaf].is_bytes && !p->leaves[leaf].is_text)
+        if (leaf != SIZE_MAX && p->leaves[leaf].is_bytes &&
+            p->leaves[leaf].meaning == PNB__PARQUET_BARE)
             return leaf;
     }
     return SIZE_MAX;
@@ -71,6 +73,18 @@ static size_t find_column(const scan *s, const char *const *names, size_t n)
     return SIZE_MAX;
 }
 
+/* What a column is that has no place in a record, NULL: it has one. */
+static const char *what_is_left_out(const pnb__parquet_leaf *leaf)
+{
+    bool is_integer = leaf->type == PNB__STORED_INT32 || leaf->type == PNB__STORED_INT64;
+    if (leaf->is_list)
+        return "a list";
+    if (leaf->meaning == PNB__PARQUET_DECIMAL &&
+        (!is_integer || leaf->scale < 0 || leaf->scale > MAX_SCALE))
+        return "a decimal of bytes";
+    return leaf->meaning == PNB__PARQUET_OTHER ? "neither text, number nor flag" : NULL;
+}
+
 static pnb_status choose_columns(scan *s, size_t image, pnb_error *err)
 {
     const pnb__parquet *p = s->table;
@@ -79,7 +93,7 @@ static pnb_status choose_columns(scan *s, size_t image, pnb_error *err)
     if (PNB_ALLOC_ZERO(s->columns, p->n_leaves + 1, err) != PNB_OK)
         return PNB_NOMEM;
     for (size_t i = 0; i < p->n_leaves; i++)
-        if (i != image && !p->leaves[i].is_list && !p->leaves[i].is_decimal)
+        if (i != image && what_is_left_out(&p->leaves[i]) == NULL)
             s->columns[s->n_columns++] = (column){.leaf = &p->leaves[i], .number = i};
     s->key = find_column(s, key_names, PNB_COUNT(key_names));
     s->status = find_column(s, status, 1);
@@ -92,6 +106,16 @@ static pnb_status choose_columns(scan *s, size_t image, pnb_error *err)
 
 /* ---- reading columns ---- */
 
+/* A UUID as DataComp writes uids: 32 hexadecimal digits. */
+static pnb_status take_uuid(column *c, cell *to, const unsigned char *bytes, pnb_error *err)
+{
+    to->n = 32;
+    for (size_t i = 0; i < 16; i++)
+        pnb__buf_printf(&c->bytes, "%02x", bytes[i]);
+    pnb__buf_putc(&c->bytes, '\0');
+    return pnb__buf_check(&c->bytes, err);
+}
+
 /* pnb__parquet_fn. What is no text is no value of a record. */
 static pnb_status take_cell(void *user, size_t row, const pnb__parquet_value *v, pnb_error *err)
 {
@@ -100,8 +124,10 @@ static pnb_status take_cell(void *user, size_t row, const pnb__parquet_value *v,
     *to = (cell){v->kind, v->integer, v->real, c->bytes.size, v->n_bytes};
     if (v->kind != PNB__PARQUET_BYTES)
         return PNB_OK;
+    if (c->leaf->meaning == PNB__PARQUET_UUID)
+        return take_uuid(c, to, v->bytes, err);
     const char *text = (const char *)v->bytes;
-    bool is_text = (c->leaf->is_text || v->n_bytes <= MAX_BARE_BYTES) &&
+    bool is_text = (c->leaf->meaning == PNB__PARQUET_UTF8 || v->n_bytes <= MAX_BARE_BYTES) &&
                    pnb__utf8_valid(text, v->n_bytes) &&
                    (v->n_bytes == 0 || memchr(text, 0, v->n_bytes) == NULL);
     if (!is_text) {
@@ -143,15 +169,34 @@ static const char *text_of(const scan *s, size_t place, size_t row)
 
 /* ---- rows ---- */
 
+static void put_integer(pnb__buf *b, const pnb__parquet_leaf *leaf, int64_t x)
+{
+    unsigned long long size = x < 0 ? 0 - (unsigned long long)x : (unsigned long long)x;
+    char digits[64];
+    if (leaf->meaning == PNB__PARQUET_UNSIGNED) {
+        pnb__buf_printf(b, "%llu", (unsigned long long)x);
+        return;
+    }
+    int scale = leaf->meaning == PNB__PARQUET_DECIMAL ? leaf->scale : 0;
+    int n = snprintf(digits, sizeof digits, "%0*llu", scale + 1, size);
+    pnb__buf_printf(b, "%s%.*s", x < 0 ? "-" : "", n - scale, digits);
+    if (scale > 0)
+        pnb__buf_printf(b, ".%s", digits + n - scale);
+}
+
+/* A number that readers of JSON have no room for is a text. */
 static void put_value(pnb__buf *b, const column *c, size_t row)
 {
     const cell *v = &c->cells[row];
+    const char *quote = c->leaf->meaning == PNB__PARQUET_UNSIGNED && v->integer < 0 ? "\"" : "";
     switch (v->kind) {
     case PNB__PARQUET_FLAG:
         pnb__buf_puts(b, v->integer != 0 ? "true" : "false");
         return;
     case PNB__PARQUET_INT:
-        pnb__buf_printf(b, "%lld", (long long)v->integer);
+        pnb__buf_puts(b, quote);
+        put_integer(b, c->leaf, v->integer);
+        pnb__buf_puts(b, quote);
         return;
     case PNB__PARQUET_REAL:
         pnb__json_put(b, "%f", v->real);
@@ -220,7 +265,7 @@ static pnb_status add_row(scan *s, size_t group, size_t row, pnb_error *err)
     pnb__entry entry = pnb__entry_empty();
     const char *status = text_of(s, s->status, row), *path = text_of(s, s->path, row);
     const char *key = text_of(s, s->key, row);
-    char number[40];
+    char name[40];
     if (status != NULL && strcmp(status, "success") != 0) {
         s->n_failed++;
         return PNB_OK;
@@ -230,15 +275,18 @@ static pnb_status add_row(scan *s, size_t group, size_t row, pnb_error *err)
         return PNB_OK;
     }
     entry.row = s->table->groups[group].first_row + row;
-    if (s->key != SIZE_MAX && s->columns[s->key].cells[row].kind == PNB__PARQUET_INT)
-        snprintf(number, sizeof number, "%lld", (long long)s->columns[s->key].cells[row].integer);
-    else
-        snprintf(number, sizeof number, "row %zu", entry.row);
+    snprintf(name, sizeof name, "row %zu", entry.row);
+    if (s->key != SIZE_MAX && s->columns[s->key].cells[row].kind == PNB__PARQUET_INT) {
+        s->record.size = 0;
+        put_integer(&s->record, s->columns[s->key].leaf, s->columns[s->key].cells[row].integer);
+        pnb__buf_putc(&s->record, '\0');
+        key = s->record.data;
+    }
+    entry.key = pnb__dataset_add_text(ds, key != NULL ? key : name);
     put_record(s, row);
     if (s->record.failed)
         return pnb__fail_nomem(err, s->record.size);
     pnb__buf_putc(&s->record, '\0');
-    entry.key = pnb__dataset_add_text(ds, key != NULL ? key : number);
     entry.record = pnb__dataset_add_text(ds, s->record.data);
     if (path != NULL && path[0] != '\0')
         entry.image_path = add_path(ds, s->dir, path);
@@ -274,10 +322,12 @@ done:
 static pnb_status tell_left_out(const scan *s, const char *path, pnb_error *err)
 {
     pnb_status status = PNB_OK;
-    for (size_t i = 0; i < s->table->n_leaves && status == PNB_OK; i++)
-        if (s->table->leaves[i].is_list)
-            status = pnb__dataset_warn(s->ds, err, "%s: column %s: is a list, which is left out",
-                                       path, s->table->leaves[i].name);
+    for (size_t i = 0; i < s->table->n_leaves && status == PNB_OK; i++) {
+        const char *what = what_is_left_out(&s->table->leaves[i]);
+        if (what != NULL)
+            status = pnb__dataset_warn(s->ds, err, "%s: column %s: is %s, which is left out", path,
+                                       s->table->leaves[i].name, what);
+    }
     if (status == PNB_OK && s->n_failed > 0)
         status = pnb__dataset_warn(
             s->ds, err, "%s: %zu rows whose status is not \"success\" left out", path, s->n_failed);

@@ -233,7 +233,7 @@ def odd(path):
     columns = [
         Column("caption", BYTES, [b"one", b"two", b"three"], text=True),
         Column("tags", BYTES, [b"a", b"b", b"c"], repetition=2, optional=True),
-        Column("delta", INT32, [1, 2, 3], encoding=5),
+        Column("bits", INT32, [1, 2, 3], encoding=4),
         Column("brotli", INT32, [1, 2, 3], codec="brotli"),
         Column("secret", INT32, [1, 2, 3], encrypted=True),
     ]

@@ -79,8 +79,8 @@ static void columns_of_all_kinds_are_fields(void **state)
     assert_int_equal(pnb_dataset_size(ds), 3);
     expect_texts(ds, 1, "row 1", "two");
     assert_true(warns(ds, "column tags: is a list, which is left out"));
-    assert_true(warns(ds, "column delta: its encoding, DELTA_BINARY_PACKED, is not read; the "
-                          "column is left out"));
+    assert_true(warns(ds, "column bits: its encoding, BIT_PACKED, is not read of such a column; "
+                          "the column is left out"));
     assert_true(warns(ds, "column brotli") && warns(ds, "column secret: is encrypted"));
     pnb_dataset_free(ds);
 }
@@ -97,6 +97,65 @@ static void folders_of_tables(void **state)
     assert_true(warns(ds, "f/2.parquet: is no Parquet table"));
     pnb_dataset_free(ds);
     open_fails("f/2.parquet", NULL, PNB_FORMAT, "is no Parquet table");
+}
+
+/* What types say of numbers and bytes is what a record has. */
+static void types_are_believed(void **state)
+{
+    pnb_sample s = {0};
+    (void)state;
+    put_table("duckdb-1-types", "a.parquet");
+    pnb_dataset *ds = open_ok("a.parquet", NULL);
+    assert_int_equal(pnb_dataset_size(ds), 20);
+    assert_true(warns(ds, "column wide: is a decimal of bytes, which is left out"));
+    assert_true(warns(ds, "column span: is neither text, number nor flag, which is left out"));
+    assert_true(warns(ds, "column tags.list.element: is a list, which is left out"));
+    assert_int_equal(pnb_dataset_n_warnings(ds), 4); /* and rows without a caption */
+    ASSERT_OK(pnb_dataset_get(ds, 1, &s, &err));
+    assert_string_equal(
+        s.json, "{\"key\":\"000000001\",\"caption\":\"\xC3\xA9toile\",\"width\":-7,"
+                "\"uuid\":\"123456789abcdef08000000000000001\",\"price\":-1.7500,"
+                "\"sum\":100000000001.00,\"u32\":4294967294,\"u64\":\"18446744073709551614\","
+                "\"u8\":251,\"i8\":-11,\"day\":19724,\"image.path\":\"a/1.png\","
+                "\"image.size.w\":-7,\"exif\":\"{\\\"a\\\": 1}\",\"huge\":1.0}");
+    pnb_sample_reset(&s);
+    pnb_dataset_free(ds);
+    put_table("hyparquet-index", "a.parquet");
+    ds = open_ok("a.parquet", NULL);
+    ASSERT_OK(pnb_dataset_get(ds, 0, &s, &err));
+    assert_non_null(strstr(s.json, "\"half\":-1.0,\"uuid\":\"123456789abcdef08000000000000000\"}"));
+    pnb_sample_reset(&s);
+    pnb_dataset_free(ds);
+    put_table("arrow-rs-codecs", "a.parquet"); /* of names that no signed number holds */
+    ds = open_ok("a.parquet", NULL);
+    assert_true(
+        warns(ds, "column url: is packed by BROTLI, which is not read; the column is left"));
+    expect_texts(ds, 1, "18446744073709551614", "\xC3\xA9toile");
+    pnb_dataset_free(ds);
+}
+
+/* Pictures and captions, whoever wrote them: rows 0 to 23 but 4, 9, 14, 19 without a caption and
+ * 6, 13, 20 that were not fetched. */
+static void tables_of_others_are_samples(void **state)
+{
+    static const char *const tables[] = {"arrow-rs-2-zstd", "duckdb-2-zstd", "hyparquet-delta"};
+    static const int rows[] = {0, 1, 2, 3, 5, 7, 8, 10, 11, 12, 15, 16, 17, 18, 21, 22, 23};
+    static const char *const words[] = {"a red star", "\xC3\xA9toile", "a blue\n\"square\""};
+    (void)state;
+    for (size_t t = 0; t < PNB_COUNT(tables); t++) {
+        put_table(tables[t], "a.parquet");
+        pnb_dataset *ds = open_ok("a.parquet", NULL);
+        assert_int_equal(pnb_dataset_size(ds), PNB_COUNT(rows));
+        assert_true(warns(ds, "3 rows whose status is not \"success\" left out"));
+        assert_true(warns(ds, "4 rows without a caption left out"));
+        for (size_t i = 0; i < PNB_COUNT(rows); i++) {
+            char key[20];
+            snprintf(key, sizeof key, "%09d", rows[i]);
+            expect_texts(ds, i, key, words[rows[i] % 3]);
+            expect_image(ds, i, 60 + rows[i]);
+        }
+        pnb_dataset_free(ds);
+    }
 }
 
 /* A footer may say any number of rows: what is said is checked before it is believed. */
@@ -126,6 +185,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(rows_are_samples, setup, teardown),
         cmocka_unit_test_setup_teardown(columns_of_all_kinds_are_fields, setup, teardown),
+        cmocka_unit_test_setup_teardown(types_are_believed, setup, teardown),
+        cmocka_unit_test_setup_teardown(tables_of_others_are_samples, setup, teardown),
         cmocka_unit_test_setup_teardown(claims_are_not_believed, setup, teardown),
         cmocka_unit_test_setup_teardown(folders_of_tables, setup, teardown)};
     return cmocka_run_group_tests(tests, NULL, NULL);

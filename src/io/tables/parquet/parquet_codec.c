@@ -1,5 +1,5 @@
-/* gzip by zlib, snappy and zstd by their libraries where this build has them. What a page unfolds
- * to is known beforehand; anything else is damage.
+/* gzip by zlib, of one member or several, snappy and zstd by their libraries where this build has
+ * them. What a page unfolds to is known beforehand; anything else is damage.
  * What a page holds is parquet_page.c's. */
 #include "io/tables/parquet/parquet_codec.h"
 
@@ -28,9 +28,11 @@ static bool unpack_gzip(const unsigned char *from, size_t n, unsigned char *to, 
     z.avail_in = (uInt)n;
     z.next_out = to;
     z.avail_out = (uInt)n_to;
-    bool ok = inflate(&z, Z_FINISH) == Z_STREAM_END && z.avail_out == 0;
+    int got = inflate(&z, Z_FINISH);
+    while (got == Z_STREAM_END && z.avail_in > 0 && z.avail_out > 0 && inflateReset(&z) == Z_OK)
+        got = inflate(&z, Z_FINISH);
     inflateEnd(&z);
-    return ok;
+    return got == Z_STREAM_END && z.avail_out == 0;
 }
 
 bool pnb__parquet_unpack(int codec, const void *from, size_t n, void *to, size_t n_to,

@@ -15,8 +15,32 @@
 enum { MAX_FOOTER = 256 << 20, MAX_LEAVES = 20000, MAX_DEPTH = 16, MAGIC_BYTES = 4 };
 enum { MAX_GROUP_ROWS = 1 << 26 }; /* the most that pyarrow ever wrote by itself */
 enum { REQUIRED = 0, OPTIONAL = 1, REPEATED = 2 };
-enum { CONVERTED_UTF8 = 0, CONVERTED_DECIMAL = 5, CONVERTED_ENUM = 4, CONVERTED_JSON = 19 };
-enum { NO_TYPE = -1, BYTE_ARRAY = 6 };
+enum {
+    CONVERTED_UTF8 = 0,
+    CONVERTED_ENUM = 4,
+    CONVERTED_DECIMAL = 5,
+    CONVERTED_UINT_8 = 11,
+    CONVERTED_UINT_16 = 12,
+    CONVERTED_UINT_32 = 13,
+    CONVERTED_UINT_64 = 14,
+    CONVERTED_JSON = 19,
+    CONVERTED_BSON = 20,
+    CONVERTED_INTERVAL = 21
+};
+enum {
+    LOGICAL_STRING = 1,
+    LOGICAL_ENUM = 4,
+    LOGICAL_DECIMAL = 5,
+    LOGICAL_DATE = 6,
+    LOGICAL_TIME = 7,
+    LOGICAL_TIMESTAMP = 8,
+    LOGICAL_INTEGER = 10,
+    LOGICAL_UNKNOWN = 11, /* nulls alone */
+    LOGICAL_JSON = 12,
+    LOGICAL_UUID = 14,
+    LOGICAL_FLOAT16 = 15
+};
+enum { NO_TYPE = -1, UUID_BYTES = 16, HALF_BYTES = 2 };
 
 void pnb__parquet_close(pnb__parquet *p)
 {
@@ -41,15 +65,37 @@ size_t pnb__parquet_find(const pnb__parquet *p, const char *name)
 /* ---- schema ---- */
 
 typedef struct element {
-    int type, type_length, repetition, converted;
+    int type, type_length, repetition, scale;
+    int converted, logical; /* what values are, said in the old way and in the new: -1 is unsaid */
+    bool is_unsigned;
     const char *name;
     size_t n_name;
     int64_t n_children;
 } element;
 
+/* A union of structs: of numbers, that which is there; of an integer, whether it has a sign too. */
+static void read_logical(pnb__thrift *t, element *e)
+{
+    pnb__thrift_field f, in;
+    for (int last = 0; pnb__thrift_next(t, &last, &f);) {
+        e->logical = f.number;
+        if (f.type != PNB__THRIFT_STRUCT) {
+            pnb__thrift_skip(t, f.type);
+            continue;
+        }
+        for (int inner = 0; pnb__thrift_next(t, &inner, &in);)
+            if (f.number == LOGICAL_DECIMAL && in.number == 1)
+                e->scale = (int)pnb__thrift_int(t, in);
+            else if (f.number == LOGICAL_INTEGER && in.number == 2)
+                e->is_unsigned = pnb__thrift_int(t, in) == 0;
+            else
+                pnb__thrift_skip(t, in.type);
+    }
+}
+
 static element read_element(pnb__thrift *t)
 {
-    element e = {.type = NO_TYPE, .converted = -1, .name = ""};
+    element e = {.type = NO_TYPE, .converted = -1, .logical = -1, .name = ""};
     pnb__thrift_field f;
     for (int last = 0; pnb__thrift_next(t, &last, &f);)
         switch (f.number) {
@@ -71,10 +117,85 @@ static element read_element(pnb__thrift *t)
         case 6:
             e.converted = (int)pnb__thrift_int(t, f);
             break;
+        case 7:
+            e.scale = (int)pnb__thrift_int(t, f);
+            break;
+        case 10:
+            if (f.type == PNB__THRIFT_STRUCT) {
+                read_logical(t, &e);
+                break;
+            }
+            pnb__thrift_skip(t, f.type);
+            break;
         default:
             pnb__thrift_skip(t, f.type);
         }
     return e;
+}
+
+static pnb__parquet_meaning converted_meaning(int converted)
+{
+    switch (converted) {
+    case CONVERTED_UTF8:
+    case CONVERTED_ENUM:
+    case CONVERTED_JSON:
+        return PNB__PARQUET_UTF8;
+    case CONVERTED_DECIMAL:
+        return PNB__PARQUET_DECIMAL;
+    case CONVERTED_UINT_8:
+    case CONVERTED_UINT_16:
+    case CONVERTED_UINT_32:
+    case CONVERTED_UINT_64:
+        return PNB__PARQUET_UNSIGNED;
+    case CONVERTED_BSON:
+    case CONVERTED_INTERVAL:
+        return PNB__PARQUET_OTHER;
+    default:
+        return PNB__PARQUET_BARE;
+    }
+}
+
+static pnb__parquet_meaning logical_meaning(const element *e)
+{
+    switch (e->logical) {
+    case LOGICAL_STRING:
+    case LOGICAL_ENUM:
+    case LOGICAL_JSON:
+        return PNB__PARQUET_UTF8;
+    case LOGICAL_DECIMAL:
+        return PNB__PARQUET_DECIMAL;
+    case LOGICAL_INTEGER:
+        return e->is_unsigned ? PNB__PARQUET_UNSIGNED : PNB__PARQUET_BARE;
+    case LOGICAL_UUID:
+        return e->type_length == UUID_BYTES ? PNB__PARQUET_UUID : PNB__PARQUET_OTHER;
+    case LOGICAL_FLOAT16:
+        return e->type_length == HALF_BYTES ? PNB__PARQUET_HALF : PNB__PARQUET_OTHER;
+    case LOGICAL_DATE:
+    case LOGICAL_TIME:
+    case LOGICAL_TIMESTAMP:
+    case LOGICAL_UNKNOWN:
+        return PNB__PARQUET_BARE;
+    default:
+        return PNB__PARQUET_OTHER;
+    }
+}
+
+/* What is said of a type that cannot be so is not believed; nor is it taken for a text then. */
+static pnb__parquet_meaning meaning_of(const element *e)
+{
+    const bool is_integer = e->type == PNB__STORED_INT32 || e->type == PNB__STORED_INT64;
+    const bool is_fixed = e->type == PNB__STORED_FIXED;
+    const bool is_bytes = e->type == PNB__STORED_BYTE_ARRAY || is_fixed;
+    pnb__parquet_meaning m = e->logical >= 0 ? logical_meaning(e) : converted_meaning(e->converted);
+    if (e->type == PNB__STORED_INT96)
+        return PNB__PARQUET_OTHER; /* a time */
+    if (!is_bytes && !is_integer)
+        return PNB__PARQUET_BARE;
+    if ((m == PNB__PARQUET_UNSIGNED && !is_integer) ||
+        ((m == PNB__PARQUET_UUID || m == PNB__PARQUET_HALF) && !is_fixed) ||
+        (m == PNB__PARQUET_UTF8 && !is_bytes))
+        return is_bytes ? PNB__PARQUET_OTHER : PNB__PARQUET_BARE;
+    return m;
 }
 
 /* Where a walk of the tree is: the open structs from the root on. */
@@ -94,11 +215,10 @@ static pnb_status add_leaf(pnb__parquet *p, const walk *w, const element *e, int
         .type = e->type,
         .type_length = e->type_length,
         .max_level = level,
-        .is_bytes = e->type == BYTE_ARRAY,
+        .meaning = meaning_of(e),
+        .scale = e->scale,
+        .is_bytes = e->type == PNB__STORED_BYTE_ARRAY,
         .is_list = is_list,
-        .is_decimal = e->converted == CONVERTED_DECIMAL,
-        .is_text = e->converted == CONVERTED_UTF8 || e->converted == CONVERTED_JSON ||
-                   e->converted == CONVERTED_ENUM,
         .name = pnb__strndup(w->path.data != NULL ? w->path.data : "", w->path.size)};
     if (leaf.name == NULL)
         return pnb__fail_nomem(err, w->path.size);

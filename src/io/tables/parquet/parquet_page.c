@@ -2,37 +2,21 @@
  *
  * A page that is packed is unpacked into memory of its own; what it claims to unfold to is bounded
  * first. Values of a dictionary page are looked up by index, those of PLAIN pages are walked; both
- * are handed out as they lie, so bytes are not copied. Levels and indices are runs of the RLE
- * hybrid: `count << 1, value` repeats one, `groups << 1 | 1` has groups of eight packed bits. */
+ * are handed out as they lie, so bytes are not copied. parquet_plain.c makes the others PLAIN.
+ * Levels and indices are runs of the RLE hybrid: `count << 1, value` repeats one, `groups << 1 | 1`
+ * has groups of eight packed bits. */
 #include "io/tables/parquet/parquet_read.h"
 
 #include <string.h>
 
 #include "base/grow.h"
 #include "io/tables/parquet/parquet_codec.h"
+#include "io/tables/parquet/parquet_plain.h"
 #include "io/tables/parquet/rle_runs.h"
 #include "io/tables/parquet/thrift_read.h"
 
-enum { MAX_PAGE = 256 << 20 };
-enum { BOOLEAN, INT32, INT64, INT96, FLOAT, DOUBLE, BYTE_ARRAY, FIXED };
 enum { DATA_PAGE = 0, DICTIONARY_PAGE = 2, DATA_PAGE_V2 = 3 };
 enum { PLAIN = 0, PLAIN_DICTIONARY = 2, RLE = 3, RLE_DICTIONARY = 8 };
-
-static const char *encoding_name(int encoding)
-{
-    static const char *const names[] = {"PLAIN",
-                                        NULL,
-                                        "PLAIN_DICTIONARY",
-                                        "RLE",
-                                        "BIT_PACKED",
-                                        "DELTA_BINARY_PACKED",
-                                        "DELTA_LENGTH_BYTE_ARRAY",
-                                        "DELTA_BYTE_ARRAY",
-                                        "RLE_DICTIONARY",
-                                        "BYTE_STREAM_SPLIT"};
-    bool known = encoding >= 0 && (size_t)encoding < PNB_COUNT(names) && names[encoding] != NULL;
-    return known ? names[encoding] : "of an unknown number";
-}
 
 /* ---- headers ---- */
 
@@ -104,6 +88,8 @@ static bool read_header(const unsigned char **at, const unsigned char *end, head
 typedef struct body {
     const unsigned char *at, *end;
     unsigned char *own;
+    unsigned char *made; /* values that were not PLAIN */
+    size_t n_made;
 } body;
 
 /* What a read of a column needs beside the page at hand. */
@@ -121,6 +107,12 @@ static pnb_status fail_column(const column *c, pnb_status status, pnb_error *err
     return pnb__fail(err, status, "%s: column %s: %s", c->p->where, c->leaf->name, what);
 }
 
+static void free_body(body *b)
+{
+    pnb__free(b->own);
+    pnb__free(b->made);
+}
+
 /* `n_plain` bytes in front are not packed: the levels of version 2. */
 static pnb_status open_body(const column *c, const header *h, const unsigned char *at,
                             size_t n_plain, body *out, pnb_error *err)
@@ -128,12 +120,12 @@ static pnb_status open_body(const column *c, const header *h, const unsigned cha
     size_t n = (size_t)h->n_packed, n_to = (size_t)h->n_unpacked;
     char text[160];
     const char *missing = NULL;
-    *out = (body){at, at + n, NULL};
+    *out = (body){.at = at, .end = at + n};
     if (c->chunk->codec == PNB__PARQUET_UNCOMPRESSED || h->is_plain)
         return PNB_OK;
-    if (h->n_unpacked > MAX_PAGE) {
+    if (h->n_unpacked > PNB__PARQUET_MOST_PAGE) {
         snprintf(text, sizeof text, "a page of %lld bytes, at most %d are read",
-                 (long long)h->n_unpacked, (int)MAX_PAGE);
+                 (long long)h->n_unpacked, (int)PNB__PARQUET_MOST_PAGE);
         return fail_column(c, PNB_LIMIT, err, text);
     }
     if (n_plain > n || n_plain > n_to)
@@ -161,54 +153,6 @@ static pnb_status open_body(const column *c, const header *h, const unsigned cha
 
 /* ---- values ---- */
 
-static uint64_t little(const unsigned char *at, size_t n)
-{
-    uint64_t value = 0;
-    for (size_t i = n; i-- > 0;)
-        value = value << 8 | at[i];
-    return value;
-}
-
-static size_t fixed_size(const pnb__parquet_leaf *leaf)
-{
-    static const size_t sizes[] = {0, 4, 8, 12, 4, 8, 0, 0};
-    return leaf->type == FIXED ? (size_t)PNB_MAX(leaf->type_length, 0) : sizes[leaf->type];
-}
-
-/* One PLAIN value but of a flag, behind which *at moves. */
-static bool take_plain(const pnb__parquet_leaf *leaf, const unsigned char **at,
-                       const unsigned char *end, pnb__parquet_value *v)
-{
-    size_t n = fixed_size(leaf), left = (size_t)(end - *at);
-    if (leaf->type == BYTE_ARRAY) {
-        if (left < 4)
-            return false;
-        n = (size_t)little(*at, 4);
-        *at += 4;
-        left -= 4;
-    }
-    if (n > left)
-        return false;
-    *v = (pnb__parquet_value){.kind = PNB__PARQUET_BYTES, .bytes = *at, .n_bytes = n};
-    if (leaf->type == INT32 || leaf->type == INT64) {
-        uint64_t bits = little(*at, n);
-        v->kind = PNB__PARQUET_INT;
-        v->integer = n == 4 ? (int64_t)(int32_t)(uint32_t)bits : (int64_t)bits;
-    } else if (leaf->type == FLOAT) {
-        uint32_t bits = (uint32_t)little(*at, 4);
-        float real;
-        memcpy(&real, &bits, sizeof real);
-        v->kind = PNB__PARQUET_REAL;
-        v->real = (double)real;
-    } else if (leaf->type == DOUBLE) {
-        uint64_t bits = little(*at, 8);
-        v->kind = PNB__PARQUET_REAL;
-        memcpy(&v->real, &bits, sizeof v->real);
-    }
-    *at += n;
-    return true;
-}
-
 static pnb_status read_dictionary(column *c, const header *h, const unsigned char *at,
                                   pnb_error *err)
 {
@@ -218,7 +162,7 @@ static pnb_status read_dictionary(column *c, const header *h, const unsigned cha
         return fail_column(c, PNB_UNSUPPORTED, err, "its dictionary is not PLAIN");
     pnb_status status = open_body(c, h, at, 0, &c->dictionary, err);
     const unsigned char *value = c->dictionary.at;
-    size_t n = (size_t)h->n_values, least = PNB_MAX(fixed_size(c->leaf), (size_t)1);
+    size_t n = (size_t)h->n_values, least = PNB_MAX(pnb__parquet_value_bytes(c->leaf), (size_t)1);
     if (status == PNB_OK && n > (size_t)(c->dictionary.end - value) / least)
         return fail_column(c, PNB_FORMAT, err, "a dictionary of more values than it has room for");
     if (status == PNB_OK)
@@ -226,7 +170,8 @@ static pnb_status read_dictionary(column *c, const header *h, const unsigned cha
     for (size_t i = 0; i < n && status == PNB_OK; i++) {
         pnb__parquet_value v;
         c->entry[i] = value;
-        if (c->leaf->type == BOOLEAN || !take_plain(c->leaf, &value, c->dictionary.end, &v))
+        if (c->leaf->type == PNB__STORED_BOOLEAN ||
+            !pnb__parquet_take_plain(c->leaf, &value, c->dictionary.end, &v))
             status = fail_column(c, PNB_FORMAT, err, "its dictionary ends early");
     }
     c->n_entries = status == PNB_OK ? n : 0;
@@ -248,10 +193,10 @@ static bool next_value(const column *c, page *p, pnb__parquet_value *v)
         if (!pnb__runs_next(&p->values, &index) || index >= c->n_entries)
             return false;
         const unsigned char *at = c->entry[index];
-        return take_plain(c->leaf, &at, c->dictionary.end, v);
+        return pnb__parquet_take_plain(c->leaf, &at, c->dictionary.end, v);
     }
-    if (c->leaf->type != BOOLEAN)
-        return take_plain(c->leaf, &p->at, p->end, v);
+    if (c->leaf->type != PNB__STORED_BOOLEAN)
+        return pnb__parquet_take_plain(c->leaf, &p->at, p->end, v);
     *v = (pnb__parquet_value){.kind = PNB__PARQUET_FLAG};
     if (p->is_runs) {
         bool ok = pnb__runs_next(&p->values, &index);
@@ -271,7 +216,7 @@ static bool take_sized(const unsigned char **at, const unsigned char *end, pnb__
 {
     if (end - *at < 4)
         return false;
-    uint64_t n = little(*at, 4);
+    uint64_t n = pnb__parquet_little(*at, 4);
     if (n > (uint64_t)(end - *at - 4))
         return false;
     r->at = *at + 4;
@@ -288,9 +233,36 @@ static unsigned bits_of(unsigned most)
     return n;
 }
 
+/* Values from p->at on are PLAIN in memory of the body's from here on. */
+static pnb_status make_plain(const column *c, const header *h, body *b, page *p, pnb_error *err)
+{
+    const pnb__parquet_coded from = {c->leaf, h->encoding, p->at, p->end, (size_t)h->n_values};
+    const char *name = pnb__parquet_encoding_name(h->encoding);
+    char text[100];
+    pnb_status status = pnb__parquet_make_plain(&from, &b->made, &b->n_made);
+    p->at = b->made;
+    p->end = b->made != NULL ? b->made + b->n_made : NULL;
+    switch (status) {
+    case PNB_OK:
+        return PNB_OK;
+    case PNB_UNSUPPORTED:
+        snprintf(text, sizeof text, "its encoding, %s, is not read of such a column", name);
+        break;
+    case PNB_LIMIT:
+        snprintf(text, sizeof text, "a page of more than %d bytes by %s",
+                 (int)PNB__PARQUET_MOST_PAGE, name);
+        break;
+    case PNB_FORMAT:
+        snprintf(text, sizeof text, "a page by %s is damaged", name);
+        break;
+    default:
+        return pnb__fail_nomem(err, b->n_made);
+    }
+    return fail_column(c, status, err, text);
+}
+
 /* Finds levels and values in a page's bytes. */
-static pnb_status open_page(const column *c, const header *h, const body *b, page *p,
-                            pnb_error *err)
+static pnb_status open_page(const column *c, const header *h, body *b, page *p, pnb_error *err)
 {
     const unsigned char *at = b->at;
     bool ok = true;
@@ -306,7 +278,7 @@ static pnb_status open_page(const column *c, const header *h, const body *b, pag
         ok = take_sized(&at, b->end, &p->levels);
     }
     p->is_indexed = h->encoding == PLAIN_DICTIONARY || h->encoding == RLE_DICTIONARY;
-    p->is_runs = h->encoding == RLE && c->leaf->type == BOOLEAN;
+    p->is_runs = h->encoding == RLE && c->leaf->type == PNB__STORED_BOOLEAN;
     if (ok && p->is_indexed) {
         ok = c->entry != NULL && (at == b->end || *at <= 32);
         p->values.width = ok && at < b->end ? *at++ : 0;
@@ -315,17 +287,17 @@ static pnb_status open_page(const column *c, const header *h, const body *b, pag
     } else if (ok && p->is_runs) {
         p->values.width = 1;
         ok = take_sized(&at, b->end, &p->values);
-    } else if (ok && h->encoding != PLAIN) {
-        char text[100];
-        snprintf(text, sizeof text, "its encoding, %s, is not read", encoding_name(h->encoding));
-        return fail_column(c, PNB_UNSUPPORTED, err, text);
     }
+    if (!ok)
+        return fail_column(c, PNB_FORMAT, err, "a page is damaged");
     p->at = at;
-    return ok ? PNB_OK : fail_column(c, PNB_FORMAT, err, "a page is damaged");
+    if (p->is_indexed || p->is_runs || h->encoding == PLAIN)
+        return PNB_OK;
+    return make_plain(c, h, b, p, err);
 }
 
 /* The page's values, as rows from `first` on, to fn. */
-static pnb_status walk_values(const column *c, const header *h, const body *b,
+static pnb_status walk_values(const column *c, const header *h, body *b,
                               const pnb__parquet_visit *to, size_t first, pnb_error *err)
 {
     page p;
@@ -359,14 +331,14 @@ static pnb_status check_column(const column *c, pnb_error *err)
         return fail_column(c, PNB_UNSUPPORTED, err, "lies in another file");
     if (c->leaf->is_list)
         return fail_column(c, PNB_UNSUPPORTED, err, "is a list, which is not read");
-    if (c->leaf->type < BOOLEAN || c->leaf->type > FIXED)
+    if (c->leaf->type < PNB__STORED_BOOLEAN || c->leaf->type > PNB__STORED_FIXED)
         return fail_column(c, PNB_UNSUPPORTED, err, "is of an unknown type");
     return PNB_OK;
 }
 
 static void reset_column(column *c)
 {
-    pnb__free(c->dictionary.own);
+    free_body(&c->dictionary);
     pnb__free(c->entry);
 }
 
@@ -409,7 +381,7 @@ static pnb_status visit_page(void *user, const column *c, const header *h,
     pnb_status status = open_data(c, h, at, &b, err);
     if (status == PNB_OK)
         status = walk_values(c, h, &b, user, row, err);
-    pnb__free(b.own);
+    free_body(&b);
     return status;
 }
 
@@ -500,14 +472,15 @@ pnb_status pnb__parquet_page_open(pnb__parquet_page *out, const pnb__parquet *p,
     PNB_TRY(walk_values(&c, &h, &b, &each, 0, err));
     to.own[0] = b.own;
     to.own[1] = c.dictionary.own;
+    to.own[2] = b.made;
     to.n_own = to.n_rows * sizeof *to.cell + (b.own != NULL ? (size_t)(b.end - b.at) : 0) +
-               (to.own[1] != NULL ? (size_t)(c.dictionary.end - c.dictionary.at) : 0);
+               b.n_made + (to.own[1] != NULL ? (size_t)(c.dictionary.end - c.dictionary.at) : 0);
     *out = to;
-    b.own = c.dictionary.own = NULL;
+    b.own = b.made = c.dictionary.own = NULL;
     to.cell = NULL;
 done:
     pnb__free(to.cell);
-    pnb__free(b.own);
+    free_body(&b);
     reset_column(&c);
     return status;
 }
@@ -515,7 +488,7 @@ done:
 void pnb__parquet_page_close(pnb__parquet_page *p)
 {
     pnb__free(p->cell);
-    pnb__free(p->own[0]);
-    pnb__free(p->own[1]);
+    for (size_t i = 0; i < PNB_COUNT(p->own); i++)
+        pnb__free(p->own[i]);
     *p = (pnb__parquet_page){0};
 }

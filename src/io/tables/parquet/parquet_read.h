@@ -1,12 +1,14 @@
 /* Parquet tables, read: flat columns and those inside of structs, required or optional, by row.
  *
- * What is understood: data pages of both versions, PLAIN and dictionary values, runs of the RLE
- * hybrid, not packed or by snappy, gzip or zstd. A column of lists, of another encoding or codec,
- * or encrypted, is an error of reading that column; the others can be read. */
+ * What is understood: data pages of both versions, every encoding of values, levels of the RLE
+ * hybrid, not packed or by snappy, gzip or zstd. A column of lists, of another codec, or encrypted,
+ * is an error of reading that column; the others can be read. */
 #ifndef PNB_IO_TABLES_PARQUET_READ_H
 #define PNB_IO_TABLES_PARQUET_READ_H
 
 #include "base/base.h"
+
+enum { PNB__PARQUET_MOST_PAGE = 256 << 20 }; /* bytes, unpacked */
 
 typedef enum pnb__parquet_kind {
     PNB__PARQUET_NULL, /* there is no value */
@@ -15,6 +17,29 @@ typedef enum pnb__parquet_kind {
     PNB__PARQUET_REAL,
     PNB__PARQUET_BYTES
 } pnb__parquet_kind;
+
+/* What a leaf's values are stored as, by the format's numbers. */
+enum {
+    PNB__STORED_BOOLEAN,
+    PNB__STORED_INT32,
+    PNB__STORED_INT64,
+    PNB__STORED_INT96,
+    PNB__STORED_FLOAT,
+    PNB__STORED_DOUBLE,
+    PNB__STORED_BYTE_ARRAY,
+    PNB__STORED_FIXED
+};
+
+/* And what they are then. */
+typedef enum pnb__parquet_meaning {
+    PNB__PARQUET_BARE, /* nothing more; of integers, dates and times too */
+    PNB__PARQUET_UTF8,
+    PNB__PARQUET_UNSIGNED, /* integers, whose upper half is negative in a value */
+    PNB__PARQUET_DECIMAL,  /* times 10^-scale; of bytes, the highest first */
+    PNB__PARQUET_UUID,     /* 16 bytes */
+    PNB__PARQUET_HALF,     /* REAL */
+    PNB__PARQUET_OTHER     /* bytes that are neither text nor a picture */
+} pnb__parquet_meaning;
 
 /* One value; bytes lie in the file or in the page at hand. */
 typedef struct pnb__parquet_value {
@@ -30,7 +55,9 @@ typedef struct pnb__parquet_leaf {
     char *name; /* "caption", or "image.bytes" of a struct */
     int type, type_length;
     int max_level; /* definition level of a value that is there */
-    bool is_bytes, is_list, is_text, is_decimal;
+    pnb__parquet_meaning meaning;
+    int scale; /* of a DECIMAL */
+    bool is_bytes, is_list;
 } pnb__parquet_leaf;
 
 /* Pages of a column in a row group. */
@@ -95,7 +122,7 @@ typedef struct pnb__parquet_cell {
 typedef struct pnb__parquet_page {
     pnb__parquet_cell *cell; /* [n_rows] */
     size_t n_rows, n_own;    /* n_own: bytes of memory it takes */
-    unsigned char *own[2];
+    unsigned char *own[3];
 } pnb__parquet_page;
 /* Errors  as above; FORMAT (the file was changed) */
 pnb_status pnb__parquet_page_open(pnb__parquet_page *out, const pnb__parquet *p, size_t leaf,

@@ -14,7 +14,7 @@ static unsigned take_byte(pnb__thrift *t)
     return *t->at++;
 }
 
-static uint64_t take_varint(pnb__thrift *t)
+uint64_t pnb__thrift_varint(pnb__thrift *t)
 {
     uint64_t value = 0;
     for (unsigned shift = 0; shift < 64; shift += 7) {
@@ -27,9 +27,9 @@ static uint64_t take_varint(pnb__thrift *t)
     return 0;
 }
 
-static int64_t take_zigzag(pnb__thrift *t)
+int64_t pnb__thrift_zigzag(pnb__thrift *t)
 {
-    uint64_t value = take_varint(t);
+    uint64_t value = pnb__thrift_varint(t);
     return (int64_t)(value >> 1) ^ -(int64_t)(value & 1);
 }
 
@@ -47,7 +47,7 @@ bool pnb__thrift_next(pnb__thrift *t, int *last, pnb__thrift_field *out)
     *out = (pnb__thrift_field){0, (int)(head & 0x0F)};
     if (t->failed || out->type == 0)
         return false;
-    int64_t number = head >> 4 != 0 ? *last + (int)(head >> 4) : take_zigzag(t);
+    int64_t number = head >> 4 != 0 ? *last + (int)(head >> 4) : pnb__thrift_zigzag(t);
     if (number < INT16_MIN || number > INT16_MAX || out->type > PNB__THRIFT_STRUCT)
         t->failed = true;
     *last = out->number = (int)number;
@@ -59,7 +59,7 @@ int64_t pnb__thrift_int(pnb__thrift *t, pnb__thrift_field f)
     if (f.type == PNB__THRIFT_TRUE || f.type == PNB__THRIFT_FALSE)
         return f.type == PNB__THRIFT_TRUE;
     if (f.type == PNB__THRIFT_I16 || f.type == PNB__THRIFT_I32 || f.type == PNB__THRIFT_I64)
-        return take_zigzag(t);
+        return pnb__thrift_zigzag(t);
     pnb__thrift_skip(t, f.type);
     return 0;
 }
@@ -71,7 +71,7 @@ const char *pnb__thrift_bytes(pnb__thrift *t, pnb__thrift_field f, size_t *n)
         pnb__thrift_skip(t, f.type);
         return "";
     }
-    uint64_t size = take_varint(t);
+    uint64_t size = pnb__thrift_varint(t);
     const char *at = (const char *)t->at;
     pass(t, size);
     if (t->failed)
@@ -88,7 +88,7 @@ size_t pnb__thrift_list(pnb__thrift *t, pnb__thrift_field f, int *type)
         return 0;
     }
     unsigned head = take_byte(t);
-    uint64_t n = head >> 4 < 15 ? head >> 4 : take_varint(t);
+    uint64_t n = head >> 4 < 15 ? head >> 4 : pnb__thrift_varint(t);
     *type = (int)(head & 0x0F);
     if (n > (uint64_t)(t->end - t->at))
         t->failed = true;
@@ -108,7 +108,7 @@ static void skip_items(pnb__thrift *t, uint64_t n, int type, int depth)
 
 static void skip_map(pnb__thrift *t, int depth)
 {
-    uint64_t n = take_varint(t);
+    uint64_t n = pnb__thrift_varint(t);
     unsigned types = n > 0 ? take_byte(t) : 0;
     if (n > (uint64_t)(t->end - t->at))
         t->failed = true;
@@ -143,13 +143,13 @@ static void skip_at(pnb__thrift *t, int type, int depth)
     case PNB__THRIFT_I16:
     case PNB__THRIFT_I32:
     case PNB__THRIFT_I64:
-        (void)take_varint(t);
+        (void)pnb__thrift_varint(t);
         return;
     case PNB__THRIFT_DOUBLE:
         pass(t, 8);
         return;
     case PNB__THRIFT_BINARY:
-        pass(t, take_varint(t));
+        pass(t, pnb__thrift_varint(t));
         return;
     case PNB__THRIFT_LIST:
     case PNB__THRIFT_SET: {

@@ -31,6 +31,10 @@ typedef struct pnb__thrift_field {
     int number, type;
 } pnb__thrift_field;
 
+/* A number as it lies there, without and with a sign. */
+uint64_t pnb__thrift_varint(pnb__thrift *t);
+int64_t pnb__thrift_zigzag(pnb__thrift *t);
+
 /* Next field of a struct whose last one was *last, 0 at its beginning. False at its end. */
 bool pnb__thrift_next(pnb__thrift *t, int *last, pnb__thrift_field *out);
 /* The value of a field that is a number or a flag; of another type it is skipped, and 0. */

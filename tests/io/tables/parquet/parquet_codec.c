@@ -45,6 +45,24 @@ static void sizes_must_be_right(void **state)
     }
 }
 
+/* A page may be gzip's members one after the other, and what follows them is none of them. */
+static void members_follow_each_other(void **state)
+{
+    unsigned char twice[2 * sizeof gzipped + 1] = {0};
+    const char *missing = NULL;
+    char out[11] = "";
+    (void)state;
+    memcpy(twice, gzipped, sizeof gzipped);
+    memcpy(twice + sizeof gzipped, gzipped, sizeof gzipped);
+    for (size_t n = 2 * sizeof gzipped; n <= sizeof twice; n++) {
+        assert_true(pnb__parquet_unpack(PNB__PARQUET_GZIP, twice, n, out, 10, &missing));
+        assert_memory_equal(out, "hellohello", 10);
+        assert_false(pnb__parquet_unpack(PNB__PARQUET_GZIP, twice, n, out, 11, &missing));
+    }
+    assert_false(
+        pnb__parquet_unpack(PNB__PARQUET_GZIP, twice, 2 * sizeof gzipped - 1, out, 10, &missing));
+}
+
 static void others_are_named(void **state)
 {
     const char *missing = NULL;
@@ -59,6 +77,7 @@ static void others_are_named(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(sizes_must_be_right),
+                                       cmocka_unit_test(members_follow_each_other),
                                        cmocka_unit_test(others_are_named)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

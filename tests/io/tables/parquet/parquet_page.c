@@ -135,7 +135,7 @@ static void what_is_not_read_is_named(void **state)
     static const struct {
         const char *column, *text;
     } odd[] = {{"tags", "column tags: is a list"},
-               {"delta", "column delta: its encoding, DELTA_BINARY_PACKED, is not read"},
+               {"bits", "column bits: its encoding, BIT_PACKED, is not read of such a column"},
                {"brotli", "column brotli: is packed by BROTLI, which is not read"},
                {"secret", "column secret: is encrypted"}};
     (void)state;
