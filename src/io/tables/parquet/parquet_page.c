@@ -351,9 +351,11 @@ typedef pnb_status (*page_fn)(void *user, const column *c, const header *h,
 static pnb_status walk_pages(column *c, size_t n_rows, bool reads, page_fn fn, void *user,
                              pnb_error *err)
 {
+    pnb_status status = check_column(c, err);
+    if (status != PNB_OK)
+        return status; /* where the pages of such a one lie was not checked */
     const unsigned char *at = c->p->bytes + c->chunk->begin, *end = c->p->bytes + c->chunk->end;
     size_t row = 0;
-    pnb_status status = check_column(c, err);
     while (status == PNB_OK && row < n_rows) {
         header h;
         const unsigned char *begin = at;
