@@ -106,6 +106,10 @@ pnb_dataset_kind pnb_dataset_get_kind(const pnb_dataset *ds);
 size_t pnb_dataset_n_warnings(const pnb_dataset *ds);
 const char *pnb_dataset_warning(const pnb_dataset *ds, size_t i); /* "" past the end */
 
+/* What it passed over that no sample lacks: columns of a table that nothing asks for. */
+size_t pnb_dataset_n_notes(const pnb_dataset *ds);
+const char *pnb_dataset_note(const pnb_dataset *ds, size_t i); /* "" past the end */
+
 /* Shards left out because nothing of them could be read, or cut short by damage; each is named by a
  * warning. One that is all there is fails opening instead. */
 size_t pnb_dataset_n_damaged(const pnb_dataset *ds);

@@ -42,13 +42,20 @@ check "the last caption" grep -qF '"id": "000000023#0", "text": "a blue\n\"squar
 
 # Metadata without pictures, in dictionaries.
 want 3 embed -m model --texts arrow-rs-1-snappy.parquet -o m.safetensors -q
-says "column face_bboxes.list.item.list.item: is a list, which is left out"
+check "a list that nothing asks for is not skipped" grep -qx "skipped       2" out
 check "captions of metadata" cmp -s <(tail -c 1000 $first.t.safetensors) <(tail -c 1000 m.safetensors)
 want 3 filter --images $first.p.safetensors --texts $first.t.safetensors --data arrow-rs-1-snappy.parquet --uids m.npy --top 1
 check "uids of metadata" cmp -s $first.npy m.npy
 want 0 eval retrieval --images $first.p.safetensors --texts $first.t.safetensors --truth arrow-rs-1-snappy.parquet \
     --bootstrap 0 --json
 check "every row has a match" test "$(grep -c 'left out of the measures' err)" -eq 0
+
+# Another column of captions; columns that nothing asks for are no reason to say that something was skipped.
+want 3 embed -m model --texts hyparquet-delta.parquet --csv-caption-key key -o k.safetensors -q
+check "keys as captions" grep -qF '"id": "000000004#0", "text": "000000004", "image": "000000004"' k.ids.jsonl
+cp "$corpus/odd" odd.parquet
+want 0 embed -m model --texts odd.parquet -o o.safetensors -q
+prints "skipped       0"
 
 # Types and codecs that are not read are told, each by its name.
 want 0 info duckdb-1-types.parquet

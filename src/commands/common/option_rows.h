@@ -70,7 +70,7 @@
 
 #define PNB__TEXT_KEY_ROW(at_key)                                                                  \
     PNB__ROW_TEXT("csv-caption-key", (at_key), "COLUMN",                                           \
-                  "Column of captions in a csv or tsv file", .fallback = "title")
+                  "Column of captions in a csv or tsv file or Parquet table", .fallback = "title")
 
 /* Three fields `const char *` and a flag: what belongs together, as pnb_truth_read takes it. */
 #define PNB__TRUTH_ROWS(at_truth, at_truth_format, at_split, at_by_class)                          \

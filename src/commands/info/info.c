@@ -325,6 +325,8 @@ static pnb_status describe_dataset(pnb__app *app, const char *path, pnb__result 
     }
     for (size_t i = 0; i < pnb_dataset_n_warnings(set); i++)
         pnb__warn(app, "%s", pnb_dataset_warning(set, i));
+    for (size_t i = 0; i < pnb_dataset_n_notes(set); i++)
+        pnb__warn(app, "%s", pnb_dataset_note(set, i));
     pnb__result_text(r, "kind", "kind", "data set");
     pnb__result_text(r, "form", "form", forms[pnb_dataset_get_kind(set)]);
     pnb__result_int(r, "n_samples", "pictures", (int64_t)pnb_dataset_size(set));

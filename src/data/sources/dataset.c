@@ -67,19 +67,36 @@ pnb_status pnb__dataset_add_entry(pnb_dataset *ds, const pnb__entry *entry, pnb_
     return PNB_PUSH(ds->entries, ds->n_entries, err, added);
 }
 
-pnb_status pnb__dataset_warn(pnb_dataset *ds, pnb_error *err, const char *fmt, ...)
+/* One sentence more of a list. */
+static pnb_status add_sentence(char ***list, size_t *n, pnb_error *err, const char *fmt,
+                               va_list args)
 {
-    va_list args;
     char text[1024];
-    va_start(args, fmt);
     vsnprintf(text, sizeof text, fmt, args);
-    va_end(args);
     char *copy = pnb__strdup(text);
     if (!copy)
         return pnb__fail_nomem(err, sizeof text);
-    pnb_status status = PNB_PUSH(ds->warnings, ds->n_warnings, err, copy);
+    pnb_status status = PNB_PUSH(*list, *n, err, copy);
     if (status != PNB_OK)
         pnb__free(copy);
+    return status;
+}
+
+pnb_status pnb__dataset_warn(pnb_dataset *ds, pnb_error *err, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    pnb_status status = add_sentence(&ds->warnings, &ds->n_warnings, err, fmt, args);
+    va_end(args);
+    return status;
+}
+
+pnb_status pnb__dataset_note(pnb_dataset *ds, pnb_error *err, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    pnb_status status = add_sentence(&ds->notes, &ds->n_notes, err, fmt, args);
+    va_end(args);
     return status;
 }
 
@@ -399,6 +416,8 @@ void pnb_dataset_free(pnb_dataset *ds)
     pnb__sizes_free(ds);
     for (size_t i = 0; i < ds->n_warnings; i++)
         pnb__free(ds->warnings[i]);
+    for (size_t i = 0; i < ds->n_notes; i++)
+        pnb__free(ds->notes[i]);
     pnb__free((void *)ds->opts.csv_img_key);
     pnb__free((void *)ds->opts.csv_caption_key);
     pnb__free((void *)ds->opts.csv_label_key);
@@ -407,6 +426,7 @@ void pnb_dataset_free(pnb_dataset *ds)
     pnb__free((void *)ds->opts.negatives_key);
     pnb__free(ds->part_end);
     pnb__free(ds->warnings);
+    pnb__free(ds->notes);
     pnb__free(ds->sources);
     pnb__free(ds->entries);
     pnb__buf_reset(&ds->texts);
@@ -448,6 +468,16 @@ size_t pnb_dataset_n_damaged(const pnb_dataset *ds)
 const char *pnb_dataset_warning(const pnb_dataset *ds, size_t i)
 {
     return i < ds->n_warnings ? ds->warnings[i] : "";
+}
+
+size_t pnb_dataset_n_notes(const pnb_dataset *ds)
+{
+    return ds->n_notes;
+}
+
+const char *pnb_dataset_note(const pnb_dataset *ds, size_t i)
+{
+    return i < ds->n_notes ? ds->notes[i] : "";
 }
 
 pnb_status pnb__dataset_record(const pnb_dataset *ds, size_t i, pnb_sample *out, pnb_error *err)

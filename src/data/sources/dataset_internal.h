@@ -63,8 +63,8 @@ struct pnb_dataset {
     pnb__entry *entries;
     size_t n_entries;
     pnb__buf texts;
-    char **warnings;
-    size_t n_warnings;
+    char **warnings, **notes;
+    size_t n_warnings, n_notes;
     size_t
         n_shards_wanted; /* sources and shards of folders: one broken one of several is left out */
     size_t n_shards_broken;
@@ -88,6 +88,9 @@ pnb__entry pnb__entry_empty(void);
 /* Copies a text; PNB__NO_TEXT and a sticky failure in ds->texts when out of memory. */
 size_t pnb__dataset_add_text(pnb_dataset *ds, const char *text);
 pnb_status pnb__dataset_warn(pnb_dataset *ds, pnb_error *err, const char *fmt, ...)
+    PNB_PRINTF(3, 4);
+/* What is passed over and no sample lacks. */
+pnb_status pnb__dataset_note(pnb_dataset *ds, pnb_error *err, const char *fmt, ...)
     PNB_PRINTF(3, 4);
 
 /* pnb_dataset_get without the bytes of a row's picture, which cost more than all else. */

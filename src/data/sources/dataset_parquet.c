@@ -51,6 +51,8 @@ static const char *const image_names[] = {"jpg",   "jpeg",        "png",        
 static const char *const path_names[] = {"filepath",   "file_name", "image_path",
                                          "image.path", "path",      "image"};
 static const char *const key_names[] = {"key", "uid", "id"};
+static const char *const caption_names[] = {"caption", "text", "captions"};
+static const char *const other_names[] = {"status", "url"};
 
 /* A column of bytes that nobody calls a text. */
 static size_t find_image(const pnb__parquet *p)
@@ -62,6 +64,29 @@ static size_t find_image(const pnb__parquet *p)
             return leaf;
     }
     return SIZE_MAX;
+}
+
+static bool is_one_of(const char *name, const char *const *names, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(name, names[i]) == 0)
+            return true;
+    return false;
+}
+
+/* Whether something asks for a column, or one that has it inside, by its name. */
+static bool is_asked_for(const scan *s, const char *name)
+{
+    const char *const own[] = {s->ds->opts.csv_caption_key, s->ds->opts.csv_img_key};
+    char root[64];
+    snprintf(root, sizeof root, "%.*s", (int)PNB_MIN(strcspn(name, "."), sizeof root - 1), name);
+    return is_one_of(root, image_names, PNB_COUNT(image_names)) ||
+           is_one_of(root, path_names, PNB_COUNT(path_names)) ||
+           is_one_of(root, key_names, PNB_COUNT(key_names)) ||
+           is_one_of(root, caption_names, PNB_COUNT(caption_names)) ||
+           is_one_of(root, other_names, PNB_COUNT(other_names)) ||
+           is_one_of(name, own, PNB_COUNT(own)) || is_one_of(root, own, PNB_COUNT(own)) ||
+           pnb__ends_with(name, "score") || pnb__ends_with(name, "similarity");
 }
 
 static size_t find_column(const scan *s, const char *const *names, size_t n)
@@ -139,6 +164,14 @@ static pnb_status take_cell(void *user, size_t row, const pnb__parquet_value *v,
     return pnb__buf_check(&c->bytes, err);
 }
 
+/* Columns that nothing asks for are left out without harm. */
+static pnb_status tell_column(const scan *s, const char *name, const char *why, const char *then,
+                              pnb_error *err)
+{
+    return is_asked_for(s, name) ? pnb__dataset_warn(s->ds, err, "%s%s is left out", why, then)
+                                 : pnb__dataset_note(s->ds, err, "%s%s is left out", why, then);
+}
+
 /* One that is not understood is named once, and has no values. */
 static pnb_status read_column(scan *s, size_t group, column *c, pnb_error *err)
 {
@@ -155,7 +188,7 @@ static pnb_status read_column(scan *s, size_t group, column *c, pnb_error *err)
     if (status == PNB_UNSUPPORTED) {
         c->is_left_out = true;
         memset(c->cells, 0, n * sizeof *c->cells);
-        return pnb__dataset_warn(s->ds, err, "%s; the column is left out", why.text);
+        return tell_column(s, c->leaf->name, why.text, "; the column", err);
     }
     return status == PNB_OK ? PNB_OK : pnb__fail(err, status, "%s", why.text);
 }
@@ -240,11 +273,10 @@ static void put_record(scan *s, size_t row)
 
 static bool has_caption(const scan *s, size_t row)
 {
-    static const char *const names[] = {"caption", "text", "captions"};
     if (text_of(s, s->caption, row) != NULL)
         return true;
-    for (size_t k = 0; k < PNB_COUNT(names); k++)
-        if (text_of(s, find_column(s, &names[k], 1), row) != NULL)
+    for (size_t k = 0; k < PNB_COUNT(caption_names); k++)
+        if (text_of(s, find_column(s, &caption_names[k], 1), row) != NULL)
             return true;
     return false;
 }
@@ -321,12 +353,15 @@ done:
 
 static pnb_status tell_left_out(const scan *s, const char *path, pnb_error *err)
 {
+    char text[900];
     pnb_status status = PNB_OK;
     for (size_t i = 0; i < s->table->n_leaves && status == PNB_OK; i++) {
+        const char *name = s->table->leaves[i].name;
         const char *what = what_is_left_out(&s->table->leaves[i]);
-        if (what != NULL)
-            status = pnb__dataset_warn(s->ds, err, "%s: column %s: is %s, which is left out", path,
-                                       s->table->leaves[i].name, what);
+        if (what == NULL)
+            continue;
+        snprintf(text, sizeof text, "%s: column %s: is %s", path, name, what);
+        status = tell_column(s, name, text, ", which", err);
     }
     if (status == PNB_OK && s->n_failed > 0)
         status = pnb__dataset_warn(

@@ -378,10 +378,14 @@ static pnb_status add_sample(pnb__text_inputs *c, const pnb_sample *s, const cha
     return status;
 }
 
-static pnb_status add_dataset(pnb__text_inputs *c, const char *spec, pnb_error *err)
+static pnb_status add_dataset(pnb__text_inputs *c, const char *spec, const char *caption_key,
+                              pnb_error *err)
 {
     pnb_dataset *set = NULL;
-    pnb_status status = pnb_dataset_open(&set, spec, NULL, err);
+    pnb_dataset_opts opts = pnb_dataset_opts_default();
+    if (caption_key != NULL)
+        opts.csv_caption_key = caption_key;
+    pnb_status status = pnb_dataset_open(&set, spec, &opts, err);
     for (size_t i = 0; status == PNB_OK && i < pnb_dataset_size(set); i++) {
         pnb_sample sample = {0};
         pnb_error why = PNB_ERROR_INIT;
@@ -413,7 +417,7 @@ pnb_status pnb__text_inputs_add(pnb__text_inputs *c, const char *source, const c
                          "(curl -O) and give its path",
                          source);
     if (pnb__is_spec(source))
-        return add_dataset(c, source, err);
+        return add_dataset(c, source, caption_key, err);
     if (pnb__ends_with(source, ".jsonl"))
         return add_jsonl(c, source, err);
     bool is_hierarchy = false;
@@ -426,7 +430,7 @@ pnb_status pnb__text_inputs_add(pnb__text_inputs *c, const char *source, const c
         return add_csv(c, source, caption_key, err);
     if (pnb__is_shard_name(source) || pnb__is_table_name(source) || pnb__path_is_dir(source) ||
         strstr(source, "::") != NULL || strchr(source, '{') != NULL)
-        return add_dataset(c, source, err);
+        return add_dataset(c, source, caption_key, err);
     return add_text_file(c, source, err);
 }
 

@@ -328,11 +328,43 @@ static void single_rows_are_those_of_the_whole(void **state)
     }
 }
 
+#ifdef PNB_FAULTS
+/* Whichever allocation fails, it is said so and nothing stays. */
+static void memory_may_be_short(void **state)
+{
+    pnb_status status = PNB_NOMEM;
+    (void)state;
+    if (lacks(PNB__PARQUET_SNAPPY))
+        return;
+    for (int n = 0; n < 200 && status == PNB_NOMEM; n++) {
+        pnb_error err = PNB_ERROR_INIT;
+        char *bytes = NULL;
+        size_t size = 0;
+        assert_int_equal(pnb__read_file(CORPUS "hyparquet-delta", 1 << 20, &bytes, &size, NULL),
+                         PNB_OK);
+        pnb__alloc_fail_after(n);
+        status = pnb__parquet_open(&table, bytes, size, "t", &err);
+        for (size_t leaf = 0; leaf < table.n_leaves && status == PNB_OK; leaf++)
+            status = read_leaf(leaf, &err);
+        pnb__alloc_fail_after(-1);
+        assert_true(status == PNB_OK || (status == PNB_NOMEM && err.text[0] != '\0'));
+        pnb__parquet_close(&table);
+        pnb__free(bytes);
+    }
+    assert_int_equal(status, PNB_OK);
+}
+#endif
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(every_value_is_what_its_writer_meant),
-                                       cmocka_unit_test(types_say_what_values_are),
-                                       cmocka_unit_test(what_is_not_read_is_named),
-                                       cmocka_unit_test(single_rows_are_those_of_the_whole)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_value_is_what_its_writer_meant),
+        cmocka_unit_test(types_say_what_values_are),
+        cmocka_unit_test(what_is_not_read_is_named),
+        cmocka_unit_test(single_rows_are_those_of_the_whole),
+#ifdef PNB_FAULTS
+        cmocka_unit_test(memory_may_be_short),
+#endif
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
