@@ -1,5 +1,5 @@
 #!/bin/bash
-# serve under load: searches, embeddings, rows added and removed and SIGHUP at the same time, then SIGTERM
+# serve under load: searches, embeddings, classes, rows added and removed and SIGHUP at the same time, then SIGTERM
 # in the middle of it. Every answer is what it is alone, none is lost; with ThreadSanitizer (make tsan)
 # no race.
 source "$(dirname "$0")/common/lib.sh"
@@ -18,6 +18,11 @@ server, seconds = int(sys.argv[1]), float(sys.argv[2])
 pictures = [base64.b64encode(open(p, "rb").read()).decode() for p in sorted(glob.glob("pictures/*.png"))]
 first = post("/v1/embeddings", {"input": "a red star"})["data"][0]["embedding"]
 truth = [h["id"] for h in post("/v1/search", {"text": "a red star", "tags": ["first"], "k": 5, "exact": True})["hits"]]
+labels = ["red star", "blue circle", "green square"]
+alone = post("/v1/classify", {"input": [{"image": p} for p in pictures], "labels": labels, "templates": ["a {}", "one {}"]})
+classes = {p: {c["label"]: c["probability"] for c in row["classes"]} for p, row in zip(pictures, alone["data"])}
+stars = sorted(c["red star"] for c in classes.values()) # another picture's classes would be seen
+assert all(b - a > 1e-3 for a, b in ((stars[0], stars[len(stars) // 2]), (stars[len(stars) // 2], stars[-1]))), stars
 wrong, n_done, ends = [], {}, time.time() + seconds
 
 def embed(k):
@@ -29,6 +34,15 @@ def search(k):
     reply = post("/v1/search", {"text": "a red star", "tags": ["first"], "k": 5, "exact": exact})
     assert [h["id"] for h in reply["hits"]] == truth, (reply, truth)
     post("/v1/search", {"image": pictures[k % len(pictures)], "collection": "texts", "related": True})
+
+def classify(k):
+    # prompts and pictures of several requests may be encoded together: last bits differ
+    pair = [pictures[k % len(pictures)], pictures[(k + 1) % len(pictures)]]
+    reply = post("/v1/classify", {"input": [{"image": p} for p in pair], "labels": labels, "templates": ["a {}", "one {}"]})
+    for picture, row in zip(pair, reply["data"]):
+        by_label = {c["label"]: c["probability"] for c in row["classes"]}
+        want = classes[picture]
+        assert by_label.keys() == want.keys() and all(abs(by_label[l] - want[l]) < 1e-4 for l in want), (by_label, want)
 
 def change(k):
     # one adds at a time: another process is told to wait by 429
@@ -57,13 +71,13 @@ def go_on(work, k):
     except BaseException as e: # a check that failed in a thread fails the test
         wrong.append((work.__name__, repr(e)[:500]))
 threads = [threading.Thread(target=go_on, args=(work, k)) for k, work in
-           enumerate([embed, embed, search, search, search, change, change, look, hang_up])]
+           enumerate([embed, embed, search, search, search, classify, classify, change, change, look, hang_up])]
 for t in threads:
     t.start()
 for t in threads:
     t.join()
 assert not wrong, wrong
-assert all(n_done.get(w.__name__, 0) > 0 for w in (embed, search, change, look, hang_up)), n_done
+assert all(n_done.get(w.__name__, 0) > 0 for w in (embed, search, classify, change, look, hang_up)), n_done
 print(n_done)
 END
 check "answers under load" python3 load.py "$server" "${PNB_LOAD_SECONDS:-3}"
