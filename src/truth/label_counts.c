@@ -13,7 +13,7 @@
 
 #define MAX_LABELS 65536
 
-/* H of one row. FORMAT: a value below 0, no number, or nothing but zeros. */
+/* H of one row. FORMAT: a value below 0, no number, nothing but zeros, a sum beyond doubles. */
 static pnb_status entropy_of(const double *count, size_t n, double *bits, const char *where,
                              size_t number, pnb_error *err)
 {
@@ -28,9 +28,14 @@ static pnb_status entropy_of(const double *count, size_t n, double *bits, const 
     if (!(sum > 0.0))
         return pnb__fail(err, PNB_FORMAT, "%s %zu: nobody gave this picture a label", where,
                          number);
-    for (size_t l = 0; l < n; l++)
-        if (count[l] > 0.0)
-            h -= count[l] / sum * log2(count[l] / sum);
+    if (isinf(sum))
+        return pnb__fail(err, PNB_FORMAT, "%s %zu: the counts of this picture add up to no number",
+                         where, number);
+    for (size_t l = 0; l < n; l++) {
+        double p = count[l] / sum; /* 0 also where the count is far below the others */
+        if (p > 0.0)
+            h -= p * log2(p);
+    }
     *bits = fmax(h, 0.0);
     return PNB_OK;
 }

@@ -26,6 +26,11 @@ static void tables(void **state)
     assert_ok(pnb_label_entropy_load(bits, path, &i, err));
     near(bits[0], -0.25 * log2(0.25) - 0.75 * log2(0.75));
     near(bits[1], bits[0]); /* counts and probabilities say the same */
+    path = write_file("h.csv", "id,cat,dog,sun\na,1e200,1e200,1e-200\n");
+    assert_ok(pnb_label_entropy_load(bits, path, &i, err));
+    near(bits[0], 1); /* a share that is no double any more adds nothing */
+    path = write_file("h.csv", "id,cat,dog\na,1e308,1e308\n");
+    assert_fails(pnb_label_entropy_load(bits, path, &i, err), PNB_FORMAT, "line 2: the counts");
     path = write_file("h.csv", "id,cat,dog\na,1,1\na,1,1\n");
     assert_fails(pnb_label_entropy_load(bits, path, &i, err), PNB_FORMAT, "'a' has labels already");
     path = write_file("h.csv", "id,cat,dog\na,1,-1\n");
