@@ -219,13 +219,9 @@ static pnb_status name_of(const char *dir, char *name, size_t size, pnb_error *e
 static pnb_status refuse_adapter(const char *dir, pnb_error *err)
 {
     bool is_adapter = false;
-    if (pnb__lora_is_dir(dir))
-        return pnb__fail(
-            err, PNB_FORMAT,
-            "%s is a LoRA adapter, not a model; `penumbra convert BASE --lora %s --out "
-            "DIR` makes a model of both",
-            dir, dir);
-    pnb_status status = pnb_adapter_is_dir(&is_adapter, dir, err);
+    pnb_status status = pnb__lora_refuse_dir(dir, err);
+    if (status == PNB_OK)
+        status = pnb_adapter_is_dir(&is_adapter, dir, err);
     if (status != PNB_OK || !is_adapter)
         return status;
     return pnb__fail(err, PNB_FORMAT,

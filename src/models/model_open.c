@@ -9,6 +9,7 @@
 
 #include "models/config/builtin.h"
 #include "models/config/config_write.h"
+#include "models/lora/lora.h"
 #include "models/model.h"
 
 static bool has_part(const pnb__key_mapping *layout, const char *name, const pnb__weight_file *file)
@@ -199,7 +200,8 @@ pnb_status pnb__model_find_config(char **out, const char *dir, pnb_error *err)
     return PNB_OK;
 }
 
-/* A configuration may be missing (OpenAI's file alone), weights may not. */
+/* A configuration may be missing (OpenAI's file alone), weights may not. A LoRA adapter has neither
+ * under a model's names, and whoever trained one takes its folder for a model's. */
 static pnb_status load_dir(pnb_model **out, const pnb_ctx *ctx, const char *dir, pnb__real real,
                            const pnb_model_load_opts *opts, pnb_error *err)
 {
@@ -212,9 +214,11 @@ static pnb_status load_dir(pnb_model **out, const pnb_ctx *ctx, const char *dir,
                          "(config.json or open_clip_config.json) and weights",
                          dir);
     PNB_TRY(pnb__model_find_config(&config, dir, err));
-    if (config == NULL && !pnb__weight_file_exists(dir))
+    if (config == NULL && !pnb__weight_file_exists(dir)) {
+        PNB_TRY(pnb__lora_refuse_dir(dir, err));
         PNB_TRY(pnb__fail(err, PNB_NOT_FOUND,
                           "%s has neither config.json nor open_clip_config.json nor weights", dir));
+    }
     PNB_TRY(pnb__weight_file_find(&weights, dir, err));
     pnb__model_files files = {config, weights};
     status = pnb__model_open(out, ctx, &files, real, opts, err);

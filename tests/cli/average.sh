@@ -61,11 +61,21 @@ says '"circles" there, '
 echo '{' >t3/tokenizer.json
 want 1 average t1 t3 --out new
 says "t3/tokenizer.json"
+mkdir lora
+cp m1/model.safetensors lora/adapter_model.safetensors
+echo '{"peft_type": "LORA"}' >lora/adapter_config.json
+want 1 average m1 lora --out new
+says 'lora is a LoRA adapter, not a model; `penumbra convert BASE --lora lora --out DIR` makes a model of both'
+want 1 average lora m1 --out new
+says "lora is a LoRA adapter, not a model"
+want 0 average m1 m2 --alpha 1.5 --out beyond -q
 want 2 average m1 --out new
 says "two model folders and more"
 want 2 average m1 m2 m3 --alpha 0.3 --out new
 says "have equal shares"
 want 1 average m1 gone --out new
 want 2 average m1 m2
+want 0 average --help
+prints "below 0 and above 1"
 check "nothing was written" test ! -e new
 finish

@@ -78,7 +78,7 @@ assert worst < 1e-6, worst
 PY
 want 1 "${train[@]}" "${from[@]}" --name n --epochs 2 --ema-decay 0.5 --swa-start 1
 says "give one of them"
-want 1 "${train[@]}" "${from[@]}" --name n --epochs 2 --ema-decay 1
-says "below 1"
+want 2 "${train[@]}" "${from[@]}" --name n --epochs 2 --ema-decay 1
+says "--ema-decay 1: it must be 0 or more, below 1"
 check "nothing was begun" test ! -e l/n
 finish

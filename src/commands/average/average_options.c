@@ -24,9 +24,11 @@ static const pnb__option options[] = {
     PNB__ROW_REST("dirs", AT(dirs), "A B...",
                   "Model folders of one architecture, or hf-hub:ORG/NAME from the local cache",
                   .required = true),
-    PNB__ROW_REAL("alpha", AT(alpha), "SHARE",
-                  "Share of B of two models: 0 is A, 1 is B; more than two have equal shares",
-                  PNB__RANGE(-10, 10), .fallback = "0.5"),
+    PNB__ROW_REAL(
+        "alpha", AT(alpha), "SHARE",
+        "Share of B of two models: 0 is A, 1 is B, below 0 and above 1 are beyond them on the "
+        "same line; more than two have equal shares",
+        PNB__RANGE(-10, 10), .fallback = "0.5"),
     PNB__ROW_FILE("out", AT(out), "DIR", "Folder to write; it must not hold a model", .letter = 'o',
                   .required = true, .writes = "/"),
 };

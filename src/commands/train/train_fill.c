@@ -205,6 +205,8 @@ pnb_status pnb__train_fill(pnb__app *app, pnb__train_args *a)
     if (a->adamp && o->optim.kind != PNB_OPTIM_ADAMP && o->optim.kind != PNB_N_OPTIM_KINDS)
         return pnb__usage(app, "--adamp and --opt %s contradict each other",
                           pnb_optim_name(o->optim.kind));
+    if (!(o->ema_decay < 1)) /* the range of an option is closed */
+        return pnb__usage(app, "--ema-decay %g: it must be 0 or more, below 1", o->ema_decay);
     PNB_TRY(check_unsupported(app, a));
     PNB_TRY(fill_data(app, a));
     PNB_TRY(fill_milestones(app, a));

@@ -60,6 +60,8 @@ void pnb__lora_project(pnb__lora *l);
 
 /* Whether both are there. */
 bool pnb__lora_is_dir(const char *dir);
+/* Where a model is wanted: what makes one of an adapter.  Errors  FORMAT (both are there) */
+pnb_status pnb__lora_refuse_dir(const char *dir, pnb_error *err);
 /* Writes factors, and `also` whole. `base` is where the base was opened, for people.
  * Errors  IO, NOMEM */
 pnb_status pnb__lora_save(const pnb__lora *l, pnb__param *const *also, size_t n_also,

@@ -25,6 +25,17 @@ bool pnb__lora_is_dir(const char *dir)
     return pnb__path_has_file(dir, PNB__LORA_CONFIG) && pnb__path_has_file(dir, PNB__LORA_WEIGHTS);
 }
 
+/* One sentence for whoever opens models, so that it is the same for each command. */
+pnb_status pnb__lora_refuse_dir(const char *dir, pnb_error *err)
+{
+    if (!pnb__lora_is_dir(dir))
+        return PNB_OK;
+    return pnb__fail(err, PNB_FORMAT,
+                     "%s is a LoRA adapter, not a model; `penumbra convert BASE --lora %s --out "
+                     "DIR` makes a model of both",
+                     dir, dir);
+}
+
 /* ---- writing ---- */
 
 /* Arrays in memory of the host, as they are written. */

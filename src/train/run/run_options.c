@@ -104,7 +104,7 @@ static pnb_status check_counts(const pnb__run_opts *o, pnb_error *err)
         return pnb__fail(err, PNB_ARG, "swa-start is %lld, it must be 0 or more",
                          (long long)o->swa_start);
     if (!(o->ema_decay >= 0 && o->ema_decay < 1))
-        return pnb__fail(err, PNB_ARG, "ema-decay is %g, it must be 0 or more, below 1",
+        return pnb__fail(err, PNB_ARG, "--ema-decay is %g, it must be 0 or more, below 1",
                          o->ema_decay);
     if (o->ema_decay > 0 && o->swa_start > 0)
         return pnb__fail(err, PNB_ARG,
