@@ -1,6 +1,6 @@
 /* The first byte chooses which of the lists that people write the rest is: class names, templates,
- * labels, ids, captions, questions or weights of prompts. Reading ends; what was read is text and
- * lies in bounds. */
+ * labels, ids, captions, questions, weights of prompts or what people called pictures. Reading
+ * ends; what was read is text and lies in bounds. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +12,7 @@
 #include "commands/eval/vqa/eval_vqa.h"
 #include "encode/inputs/inputs.h"
 #include "io/tables/text_lines.h"
+#include "penumbra/truth.h"
 #include "tests/fuzz/scratch.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -117,15 +118,34 @@ static void read_weights(const char *path)
     pnb_embeddings_free(run.prompts);
 }
 
+static void read_counts(const char *path)
+{
+    static const char *const ids[] = {"a.jpg", "b", "7"};
+    const pnb_truth_rows pictures = {.n = 3, .ids = ids};
+    pnb_error err = PNB_ERROR_INIT;
+    double bits[3];
+    size_t n_known = 0;
+    if (pnb_label_entropy_load(bits, path, &pictures, &err) != PNB_OK) {
+        require(err.status != PNB_OK && err.text[0] != '\0');
+        return;
+    }
+    for (size_t i = 0; i < 3; i++) {
+        require(isnan(bits[i]) || (bits[i] >= 0 && bits[i] < 16.001)); /* log2 of most labels */
+        n_known += isnan(bits[i]) ? 0 : 1;
+    }
+    require(n_known > 0);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const struct {
         const char *ending;
         void (*read)(const char *path);
-    } kinds[] = {{"txt", read_names},       {"json", read_names},  {"txt", read_templates},
-                 {"json", read_templates},  {"tsv", read_labels},  {"txt", read_ids},
-                 {"txt", read_texts},       {"jsonl", read_texts}, {"csv", read_texts},
-                 {"jsonl", read_questions}, {"json", read_weights}};
+    } kinds[] = {{"txt", read_names},       {"json", read_names},   {"txt", read_templates},
+                 {"json", read_templates},  {"tsv", read_labels},   {"txt", read_ids},
+                 {"txt", read_texts},       {"jsonl", read_texts},  {"csv", read_texts},
+                 {"jsonl", read_questions}, {"json", read_weights}, {"csv", read_counts},
+                 {"tsv", read_counts},      {"npy", read_counts}};
     char dir[] = "/tmp/penumbra_fuzz_XXXXXX", path[64];
     if (size == 0 || mkdtemp(dir) == NULL)
         return 0;
