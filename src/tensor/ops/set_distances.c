@@ -5,6 +5,17 @@
  * discrepancy). Both go over strips of rows (strips.h), and make them again for the gradient. */
 #include "tensor/ops/strips.h"
 
+/* |x_i|^2 of the first input, then |y_j|^2 of the last, once for all strips; of one set alone they
+ * are made twice, which costs nothing beside its pairs. */
+static void all_squares(const pnb__tensor *t, void *squares)
+{
+    const pnb__graph *g = t->graph;
+    const pnb__tensor *x = t->in[0], *y = t->in[t->n_in - 1];
+    size_t n = x->shape[0], dim = x->shape[1];
+    g->kernels.row_squares(g->ctx, n, dim, pnb__data(x), squares);
+    g->kernels.row_squares(g->ctx, y->shape[0], dim, pnb__data(y), pnb__strip_at(t, squares, n));
+}
+
 /* ---- pair_log_sums ---- */
 
 typedef struct spread_attrs {
@@ -83,22 +94,11 @@ static pnb__spread_args spread_strip(const pnb__tensor *t, size_t first, void *w
     return a;
 }
 
-/* |x_i|^2 and |y_j|^2 of all rows */
-static void spread_squares(const pnb__tensor *t, void *work)
-{
-    const pnb__graph *g = t->graph;
-    const pnb__tensor *x = t->in[0], *y = spread_columns(t);
-    size_t n = y->shape[0], dim = x->shape[1];
-    unsigned char *squares = pnb__strip_at(t, work, spread_rows(t) * n);
-    g->kernels.row_squares(g->ctx, x->shape[0], dim, pnb__data(x), squares);
-    g->kernels.row_squares(g->ctx, n, dim, pnb__data(y), pnb__strip_at(t, squares, x->shape[0]));
-}
-
 /* y_i = log sum_j exp(-rate |x_i - x_j|^2), strip after strip */
 bool pnb__op_pair_log_sums_forward(pnb__tensor *t, bool recompute)
 {
     (void)recompute;
-    spread_squares(t, t->work);
+    all_squares(t, pnb__strip_at(t, t->work, spread_rows(t) * spread_columns(t)->shape[0]));
     for (size_t first = 0; first < t->n; first += spread_rows(t)) {
         const pnb__spread_args a = spread_strip(t, first, t->work);
         t->graph->kernels.spread_strip(t->graph->ctx, &a);
@@ -116,7 +116,7 @@ void pnb__op_pair_log_sums_backward(pnb__tensor *t)
     for (int i = 0; i < t->n_in; i++)
         if (t->d_in[i] != NULL && !t->acc_in[i])
             pnb__zero(t, t->d_in[i], t->in[i]->n * pnb__elem_bytes(t));
-    spread_squares(t, t->work_bwd);
+    all_squares(t, pnb__strip_at(t, t->work_bwd, rows * n));
     for (size_t first = 0; first < t->n; first += rows) {
         pnb__spread_args a = spread_strip(t, first, t->work_bwd);
         void *d_x = t->d_in[0] == NULL ? NULL : pnb__strip_at(t, t->d_in[0], first * dim);
@@ -191,21 +191,11 @@ static pnb__kernel_args kernel_strip(const pnb__tensor *t, size_t first, void *w
     return a;
 }
 
-/* |x_i|^2 and |y_j|^2 of all rows, once for all strips. */
-static void kernel_squares(const pnb__tensor *t, void *work)
-{
-    const pnb__graph *g = t->graph;
-    size_t n1 = t->n, n2 = t->in[1]->shape[0], dim = t->in[0]->shape[1];
-    unsigned char *squares = pnb__strip_at(t, work, kernel_rows(t) * n2);
-    g->kernels.row_squares(g->ctx, n1, dim, pnb__data(t->in[0]), squares);
-    g->kernels.row_squares(g->ctx, n2, dim, pnb__data(t->in[1]), pnb__strip_at(t, squares, n1));
-}
-
 /* y_i = sum_j exp(-gamma f_ij) */
 bool pnb__op_pair_kernels_forward(pnb__tensor *t, bool recompute)
 {
     (void)recompute;
-    kernel_squares(t, t->work);
+    all_squares(t, pnb__strip_at(t, t->work, kernel_rows(t) * t->in[1]->shape[0]));
     for (size_t first = 0; first < t->n; first += kernel_rows(t)) {
         const pnb__kernel_args a = kernel_strip(t, first, t->work);
         t->graph->kernels.kernel_strip(t->graph->ctx, &a);
@@ -222,7 +212,7 @@ void pnb__op_pair_kernels_backward(pnb__tensor *t)
     for (int i = 0; i < 2; i++)
         if (t->d_in[i] != NULL && !t->acc_in[i])
             pnb__zero(t, t->d_in[i], t->in[i]->n * pnb__elem_bytes(t));
-    kernel_squares(t, t->work_bwd);
+    all_squares(t, pnb__strip_at(t, t->work_bwd, kernel_rows(t) * n2));
     for (size_t first = 0; first < n1; first += kernel_rows(t)) {
         pnb__kernel_args a = kernel_strip(t, first, t->work_bwd);
         a.d_sums = pnb__strip_at(t, t->grad, first);
