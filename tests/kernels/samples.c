@@ -154,6 +154,29 @@ static void none_is_not_lost(void **state)
     }
 }
 
+/* Samples so near each other that products of floats leave nothing of their distance, in every
+ * table: it is taken from the differences. */
+static void near_in_every_table(void **state)
+{
+    const double want = -log(1 / (1 + exp(-2 * (1 - 20 * sqrt(0.0625 * 0.0625 + 1e-6)))));
+    (void)state;
+    for (int t = 0; t < N_TABLES; t++) {
+        pnb__kernels table;
+        pnb_ctx *ctx = NULL;
+        if (!table_at(t, &table, 1, &ctx))
+            continue;
+        float x = 1000, y = 1000.0625F, square_x = x * x, square_y = y * y, product = x * y, nll;
+        const float sign = 1, scale = 20, shift = 1;
+        pnb__match_args a = {.n1 = 1, .n2 = 1, .n_samples = 1, .dim = 1, .factor = 2};
+        a.x = &x, a.y = &y, a.square_x = &square_x, a.square_y = &square_y, a.signs = &sign;
+        a.scale = &scale, a.shift = &shift, a.products = &product, a.nll = &nll;
+        table.match_strip(ctx, &a);
+        wait_for(&table, ctx);
+        assert_true(is_close((double)nll, want, 0, 1e-5));
+        pnb_ctx_free(ctx);
+    }
+}
+
 /* ---- sample_pairs ---- */
 
 typedef struct pairs_case {
@@ -325,9 +348,13 @@ static void products_of_halves(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(strips),           cmocka_unit_test(far_and_near),
-        cmocka_unit_test(none_is_not_lost), cmocka_unit_test(pairs_sizes),
-        cmocka_unit_test(bounds_hold),      cmocka_unit_test(products_of_halves),
+        cmocka_unit_test(strips),
+        cmocka_unit_test(far_and_near),
+        cmocka_unit_test(none_is_not_lost),
+        cmocka_unit_test(near_in_every_table),
+        cmocka_unit_test(pairs_sizes),
+        cmocka_unit_test(bounds_hold),
+        cmocka_unit_test(products_of_halves),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
