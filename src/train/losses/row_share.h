@@ -33,6 +33,12 @@ pnb_status pnb__share_write_i32(const pnb__row_share *s, pnb__tensor *x, const i
 pnb_status pnb__share_write_f32(const pnb__row_share *s, pnb__tensor *x, const float *all,
                                 size_t width, pnb_error *err);
 
+/* The runs of our rows in a batch of n; all of them are one run. */
+static inline pnb__row_share pnb__share_runs(const pnb__row_share *s, size_t n)
+{
+    return pnb__is_shared(s) ? *s : (pnb__row_share){{0, 0}, {n, 0}, n};
+}
+
 /* How many are ours, of a batch of n rows. */
 static inline size_t pnb__share_count(const pnb__row_share *s, size_t n)
 {

@@ -131,16 +131,12 @@ static void add_marked_run(const pnb__marked_pairs *in, size_t run_begin, size_t
 /* 1 - P loses digits where P is near 1, so the second share is computed for itself. */
 pnb__tensor *pnb__soft_contrastive_marked(const pnb__marked_pairs *in)
 {
-    const pnb__row_share *share = &in->share;
     block_sum sum = {.add = add_values};
     if (in->images.mean == NULL || in->texts.mean == NULL)
         return NULL;
-    if (!pnb__is_shared(share))
-        add_marked_run(in, 0, pnb__dim(in->images.mean, 0), 0, &sum);
-    for (size_t run = 0, mark = 0; run < PNB__SHARE_RUNS && pnb__is_shared(share); run++) {
-        add_marked_run(in, share->begin[run], share->n[run], mark, &sum);
-        mark += share->n[run];
-    }
+    const pnb__row_share ours = pnb__share_runs(&in->share, pnb__dim(in->images.mean, 0));
+    for (size_t run = 0, mark = 0; run < PNB__SHARE_RUNS; mark += ours.n[run++])
+        add_marked_run(in, ours.begin[run], ours.n[run], mark, &sum);
     return pnb__affine(sum_of_blocks(&sum), 2, 0);
 }
 
@@ -179,10 +175,9 @@ pnb__tensor *pnb__sampled_divergence_published(pnb__graph *g, const pnb__sampled
     block_sum sum = {.add = add_values};
     if (side->mean == NULL)
         return NULL;
-    if (!pnb__is_shared(share))
-        add_published_run(g, side, (size_t[]){0, pnb__dim(side->mean, 0)}, block, &sum);
-    for (size_t run = 0; run < PNB__SHARE_RUNS && pnb__is_shared(share); run++)
-        add_published_run(g, side, (size_t[]){share->begin[run], share->n[run]}, block, &sum);
+    const pnb__row_share ours = pnb__share_runs(share, pnb__dim(side->mean, 0));
+    for (size_t run = 0; run < PNB__SHARE_RUNS; run++)
+        add_published_run(g, side, (size_t[]){ours.begin[run], ours.n[run]}, block, &sum);
     return sum_of_blocks(&sum);
 }
 
