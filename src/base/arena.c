@@ -7,17 +7,9 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "base/loop.h"
 
-#if defined(__SANITIZE_ADDRESS__)
-#define HAS_ASAN 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define HAS_ASAN 1
-#endif
-#endif
-
-#ifdef HAS_ASAN
-#include <sanitizer/asan_interface.h>
+#ifdef PNB__HAS_ASAN
 #define POISON(p, n) ASAN_POISON_MEMORY_REGION(p, n)
 #define UNPOISON(p, n) ASAN_UNPOISON_MEMORY_REGION(p, n)
 #define GAP_BYTES 64

@@ -10,6 +10,7 @@
  * for mean, csd and w2 are in src/index. */
 #include <math.h>
 
+#include "base/loop.h"
 #include "prob/inclusion.h"
 #include "prob/measure.h"
 
@@ -309,8 +310,7 @@ typedef struct block {
 } block;
 
 /* Measures that read both rows whole. `value` is a constant where this is called: a loop each. */
-static inline __attribute__((always_inline)) void for_pairs(const block *k,
-                                                            double (*value)(const pair *))
+PNB__INLINE void for_pairs(const block *k, double (*value)(const pair *))
 {
     const pnb__tile *a = k->a, *b = k->b;
     double gain = exp(k->opts->inclusion_eps);
@@ -363,9 +363,9 @@ static void block_inclusion_published(const block *k)
 #define SAMPLE_TILE 8 /* samples of each side whose distances are held at once */
 
 /* Terms of samples k.. of one row and l.. of the other, at most SAMPLE_TILE of each. */
-static inline __attribute__((always_inline)) double
-sum_sample_tile(const block *b, const double *z1, const double *z2, const size_t n[2],
-                double (*term)(double, const pnb_measure_opts *))
+PNB__INLINE double sum_sample_tile(const block *b, const double *z1, const double *z2,
+                                   const size_t n[2],
+                                   double (*term)(double, const pnb_measure_opts *))
 {
     double square[SAMPLE_TILE * SAMPLE_TILE], sum = 0.0;
     const pnb__sums sums = {.a = z1,
@@ -383,8 +383,7 @@ sum_sample_tile(const block *b, const double *z1, const double *z2, const size_t
 
 /* All J x J pairs of the two rows' samples, not J matched ones: less variance for the same draws.
  */
-static inline __attribute__((always_inline)) void
-for_samples(const block *b, double (*term)(double, const pnb_measure_opts *))
+PNB__INLINE void for_samples(const block *b, double (*term)(double, const pnb_measure_opts *))
 {
     size_t dim = b->a->dim, n = b->opts->n_samples;
     for (size_t i = 0; i < b->a->n; i++)
@@ -426,9 +425,8 @@ static pnb__sums sums_of(const block *b)
 }
 
 /* What becomes of the sum of row i and row j. `value` is a constant where this is called. */
-static inline __attribute__((always_inline)) void
-for_sums(const block *b,
-         double (*value)(const pnb__tile *, size_t, const pnb__tile *, size_t, double))
+PNB__INLINE void for_sums(const block *b, double (*value)(const pnb__tile *, size_t,
+                                                          const pnb__tile *, size_t, double))
 {
     for (size_t i = 0; i < b->a->n; i++)
         for (size_t j = 0; j < b->b->n; j++) {

@@ -9,6 +9,7 @@
  * equal bits. */
 #include <string.h>
 
+#include "base/loop.h"
 #include "prob/measure.h"
 
 enum { LANES = 8 };

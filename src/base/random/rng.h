@@ -9,6 +9,8 @@
 
 #include <stdint.h>
 
+#include "base/loop.h"
+
 #define PNB__PHILOX_ROUNDS 10
 #define PNB__PHILOX_WEYL_0 0x9E3779B9u /* what the key grows by: the golden ratio */
 #define PNB__PHILOX_WEYL_1 0xBB67AE85u /* and sqrt(3) - 1 */
@@ -18,7 +20,7 @@ typedef struct pnb__philox {
     uint32_t c0, c1, c2, c3;
 } pnb__philox;
 
-static inline pnb__philox pnb__philox_round(pnb__philox c, uint32_t k0, uint32_t k1)
+PNB__UNCHECKED PNB__INLINE pnb__philox pnb__philox_round(pnb__philox c, uint32_t k0, uint32_t k1)
 {
     uint64_t p0 = (uint64_t)0xD2511F53u * c.c0, p1 = (uint64_t)0xCD9E8D57u * c.c2;
     return (pnb__philox){(uint32_t)(p1 >> 32) ^ c.c1 ^ k0, (uint32_t)p1,

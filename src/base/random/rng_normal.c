@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "base/loop.h"
 #include "base/random/rng.h"
 #include "base/wide.h"
 
@@ -20,19 +21,19 @@
 #define TWO_52_BITS 0x4330000000000000u
 
 /* The 53 upper bits of two words as a share of 2^53: [0, 1), exact. */
-static inline double share_of(uint32_t upper, uint32_t lower)
+PNB__UNCHECKED PNB__INLINE double share_of(uint32_t upper, uint32_t lower)
 {
     return (double)upper * 0x1p-32 + (double)(int32_t)(lower >> 11) * 0x1p-53;
 }
 
-static inline uint64_t bits_of(double x)
+PNB__UNCHECKED PNB__INLINE uint64_t bits_of(double x)
 {
     uint64_t bits;
     memcpy(&bits, &x, sizeof bits);
     return bits;
 }
 
-static inline double double_of(uint64_t bits)
+PNB__UNCHECKED PNB__INLINE double double_of(uint64_t bits)
 {
     double x;
     memcpy(&x, &bits, sizeof x);
@@ -43,7 +44,7 @@ static inline double double_of(uint64_t bits)
  * |s| <= 0.1716: the series to s^21 leaves 1e-18 of it. Bits less those of sqrt(1/2) have k in
  * their exponent; k becomes a double as the end of one of 2^52 and more, since not every processor
  * converts vectors of 64 bits. */
-static inline double log_of(double x)
+PNB__UNCHECKED PNB__INLINE double log_of(double x)
 {
     uint64_t above = bits_of(x) - ROOT_HALF_BITS + (uint64_t)1023 * MANTISSA;
     double k = double_of(above >> 52 | TWO_52_BITS) - (TWO_52 + 1023.0);
@@ -63,7 +64,7 @@ static inline double log_of(double x)
 
 /* cos(2 pi v), v in [0, 1): v - q/4 is exact, and lies within an eighth; of its angle, at most
  * pi/4, Taylor's series of the cosine to a^18 and of the sine to a^19 leave 1e-19. */
-static inline double cos_of(double v)
+PNB__UNCHECKED PNB__INLINE double cos_of(double v)
 {
     double shifted = 4.0 * v + TWO_52; /* ends in q, the nearest whole number to 4 v */
     double a = TWO_PI * (v - 0.25 * (shifted - TWO_52)), w = a * a;
@@ -92,7 +93,7 @@ static inline double cos_of(double v)
     return double_of(value ^ ((q + 1) & 2) << 62);
 }
 
-static inline double normal_of(uint32_t w0, uint32_t w1, uint32_t w2, uint32_t w3)
+PNB__UNCHECKED PNB__INLINE double normal_of(uint32_t w0, uint32_t w1, uint32_t w2, uint32_t w3)
 {
     double u = 1.0 - share_of(w0, w1); /* (0, 1]: the logarithm stays finite */
     return sqrt(-2.0 * log_of(u)) * cos_of(share_of(w2, w3));
@@ -113,8 +114,9 @@ double pnb__rng_normal(pnb__rng *r)
 
 /* The blocks first .. first + LANES of a stream, word by word and side by side, and their normals.
  */
-PNB__WIDE static void fill(const pnb__rng *r, uint64_t first, double out[LANES])
+PNB__UNCHECKED PNB__WIDE static void fill(const pnb__rng *r, uint64_t first, double out[LANES])
 {
+    PNB__CHECK_REGION(out, LANES * sizeof *out);
     uint32_t c[4][LANES];
     uint32_t k0 = (uint32_t)r->seed, k1 = (uint32_t)(r->seed >> 32);
     for (uint64_t i = 0; i < LANES; i++) {

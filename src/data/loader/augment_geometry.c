@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/loop.h"
 #include "data/loader/augment_internal.h"
 #include "io/image/formats/codec.h"
 
@@ -212,9 +213,8 @@ typedef struct turn {
 
 /* The bodies below are compiled twice, for any machine and for AVX2; without fused operations and
  * in one order of sums both give the same bits. */
-#define BODY static inline __attribute__((always_inline))
 
-BODY void fill_room_body(const turn *t)
+PNB__INLINE void fill_room_body(const turn *t)
 {
     const pnb_image *in = t->scaled;
     size_t width = (size_t)in->width, n_rows = (size_t)in->height + 2 * PAD;
@@ -235,13 +235,13 @@ BODY void fill_room_body(const turn *t)
     }
 }
 
-BODY float cut_to(double v, int n)
+PNB__INLINE float cut_to(double v, int n)
 {
     return (float)PNB_MIN(PNB_MAX(v, (double)PAD), (double)(n - 1 + PAD));
 }
 
 /* The value at (x, y), neither negative, as the border is in front: odd and even columns apart. */
-BODY v4 sample_body(const turn *t, float x, float y)
+PNB__INLINE v4 sample_body(const turn *t, float x, float y)
 {
     const kernel *k = &t->kernel;
     int ix = (int)x, iy = (int)y;
@@ -263,7 +263,7 @@ BODY v4 sample_body(const turn *t, float x, float y)
     return halves[0] + halves[1];
 }
 
-BODY void read_turned_body(const turn *t, pnb_image *out)
+PNB__INLINE void read_turned_body(const turn *t, pnb_image *out)
 {
     unsigned char *p = out->pixels;
     double half = t->kernel.is_nearest ? 0.5 : 0;

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/loop.h"
 #include "kernels/bf16.h"
 #include "kernels/cpu/cpu.h"
 #include "kernels/cpu/nest.h"

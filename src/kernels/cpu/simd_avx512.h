@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/loop.h"
+
 #if defined(__GNUC__) && !defined(__OPTIMIZE__)
 /* Without optimisation GCC's intrinsics are macros, whose own masks convert -1 to __mmask16. */
 #pragma GCC diagnostic ignored "-Wsign-conversion"
@@ -21,96 +23,96 @@ typedef __mmask16 vm;
 typedef int32_t vi_lanes __attribute__((vector_size(64)));
 typedef unsigned char vb __attribute__((vector_size(VL)));
 
-static inline vm v_first(size_t n)
+PNB__INLINE vm v_first(size_t n)
 {
     return (vm)((1u << n) - 1u);
 }
-static inline vf v_load(const float *p)
+PNB__INLINE vf v_load(const float *p)
 {
     return _mm512_loadu_ps(p);
 }
-static inline vf v_load_bf16(const void *p)
+PNB__INLINE vf v_load_bf16(const void *p)
 {
     __m512i wide = _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)p));
     return _mm512_castsi512_ps(_mm512_slli_epi32(wide, 16));
 }
-static inline vf v_load_f16(const void *p)
+PNB__INLINE vf v_load_f16(const void *p)
 {
     return _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)p));
 }
-static inline vf v_load_n(const float *p, size_t n)
+PNB__INLINE vf v_load_n(const float *p, size_t n)
 {
     return _mm512_maskz_loadu_ps(v_first(n), p);
 }
-static inline void v_store(float *p, vf x)
+PNB__INLINE void v_store(float *p, vf x)
 {
     _mm512_storeu_ps(p, x);
 }
-static inline void v_store_n(float *p, size_t n, vf x)
+PNB__INLINE void v_store_n(float *p, size_t n, vf x)
 {
     _mm512_mask_storeu_ps(p, v_first(n), x);
 }
-static inline vf v_set1(float x)
+PNB__INLINE vf v_set1(float x)
 {
     return _mm512_set1_ps(x);
 }
-static inline vf v_fma(vf a, vf b, vf c)
+PNB__INLINE vf v_fma(vf a, vf b, vf c)
 {
     return _mm512_fmadd_ps(a, b, c);
 }
-static inline vf v_fnma(vf a, vf b, vf c)
+PNB__INLINE vf v_fnma(vf a, vf b, vf c)
 {
     return _mm512_fnmadd_ps(a, b, c);
 }
-static inline vf v_max(vf a, vf b)
+PNB__INLINE vf v_max(vf a, vf b)
 {
     return _mm512_max_ps(a, b);
 }
-static inline vf v_min(vf a, vf b)
+PNB__INLINE vf v_min(vf a, vf b)
 {
     return _mm512_min_ps(a, b);
 }
-static inline vf v_sqrt(vf x)
+PNB__INLINE vf v_sqrt(vf x)
 {
     return _mm512_sqrt_ps(x);
 }
-static inline vf v_abs(vf x)
+PNB__INLINE vf v_abs(vf x)
 {
     return _mm512_abs_ps(x);
 }
-static inline vm v_lt(vf a, vf b)
+PNB__INLINE vm v_lt(vf a, vf b)
 {
     return _mm512_cmp_ps_mask(a, b, _CMP_LT_OQ);
 }
-static inline vm v_is_nan(vf a)
+PNB__INLINE vm v_is_nan(vf a)
 {
     return _mm512_cmp_ps_mask(a, a, _CMP_UNORD_Q);
 }
-static inline vf v_select(vm m, vf a, vf b)
+PNB__INLINE vf v_select(vm m, vf a, vf b)
 {
     return _mm512_mask_blend_ps(m, b, a);
 }
-static inline vf v_round(vf x)
+PNB__INLINE vf v_round(vf x)
 {
     return _mm512_roundscale_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
 }
-static inline vf v_ldexp(vf x, vf n)
+PNB__INLINE vf v_ldexp(vf x, vf n)
 {
     return _mm512_scalef_ps(x, n);
 }
-static inline vf v_split(vf x, vf *exponent)
+PNB__INLINE vf v_split(vf x, vf *exponent)
 {
     *exponent = _mm512_getexp_ps(x);
     return _mm512_getmant_ps(x, _MM_MANT_NORM_1_2, _MM_MANT_SIGN_src);
 }
-static inline float v_sum(vf x)
+PNB__INLINE float v_sum(vf x)
 {
     __m256 half = _mm256_add_ps(_mm512_castps512_ps256(x), _mm512_extractf32x8_ps(x, 1));
     __m128 q = _mm_add_ps(_mm256_castps256_ps128(half), _mm256_extractf128_ps(half, 1));
     q = _mm_add_ps(q, _mm_movehl_ps(q, q));
     return _mm_cvtss_f32(_mm_add_ss(q, _mm_movehdup_ps(q)));
 }
-static inline float v_top(vf x)
+PNB__INLINE float v_top(vf x)
 {
     return _mm512_reduce_max_ps(x);
 }
@@ -118,11 +120,11 @@ static inline float v_top(vf x)
 typedef struct vd {
     __m512d low, high;
 } vd;
-static inline vd vd_zero(void)
+PNB__INLINE vd vd_zero(void)
 {
     return (vd){_mm512_setzero_pd(), _mm512_setzero_pd()};
 }
-static inline vd vd_fma(vf a, vf b, vd sum)
+PNB__INLINE vd vd_fma(vf a, vf b, vd sum)
 {
     __m512d al = _mm512_cvtps_pd(_mm512_castps512_ps256(a));
     __m512d bl = _mm512_cvtps_pd(_mm512_castps512_ps256(b));
@@ -130,18 +132,18 @@ static inline vd vd_fma(vf a, vf b, vd sum)
     __m512d bh = _mm512_cvtps_pd(_mm512_extractf32x8_ps(b, 1));
     return (vd){_mm512_fmadd_pd(al, bl, sum.low), _mm512_fmadd_pd(ah, bh, sum.high)};
 }
-static inline double vd_sum(vd x)
+PNB__INLINE double vd_sum(vd x)
 {
     return _mm512_reduce_add_pd(_mm512_add_pd(x.low, x.high));
 }
-static inline vf vd_lanes(vd x)
+PNB__INLINE vf vd_lanes(vd x)
 {
     __m512 low = _mm512_castps256_ps512(_mm512_cvtpd_ps(x.low));
     return _mm512_insertf32x8(low, _mm512_cvtpd_ps(x.high), 1);
 }
 
 /* r[i][j] <-> r[j][i]: pairs, quads, then 128-bit blocks twice. */
-static inline void v_transpose(vf r[VL])
+PNB__INLINE void v_transpose(vf r[VL])
 {
     vf t[VL];
     for (int i = 0; i < VL; i += 2) {

@@ -24,6 +24,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/loop.h"
+
 #define VL 4
 #define TILE_ROWS 4
 #define I8_ROWS 2
@@ -35,25 +37,25 @@ typedef vi vm;
 typedef vi vi_lanes;
 typedef unsigned char vb __attribute__((vector_size(VL)));
 
-static inline vf v_load_n(const float *p, size_t n)
+PNB__INLINE vf v_load_n(const float *p, size_t n)
 {
     vf x = {0, 0, 0, 0};
     memcpy(&x, p, n * sizeof *p);
     return x;
 }
-static inline void v_store_n(float *p, size_t n, vf x)
+PNB__INLINE void v_store_n(float *p, size_t n, vf x)
 {
     memcpy(p, &x, n * sizeof *p);
 }
-static inline vf v_load(const float *p)
+PNB__INLINE vf v_load(const float *p)
 {
     return v_load_n(p, VL);
 }
-static inline void v_store(float *p, vf x)
+PNB__INLINE void v_store(float *p, vf x)
 {
     v_store_n(p, VL, x);
 }
-static inline vf v_load_bf16(const void *p)
+PNB__INLINE vf v_load_bf16(const void *p)
 {
     uint16_t half[VL];
     vi bits = {0};
@@ -62,7 +64,7 @@ static inline vf v_load_bf16(const void *p)
         bits[i] = (int32_t)((uint32_t)half[i] << 16);
     return (vf)bits;
 }
-static inline vf v_load_f16(const void *p)
+PNB__INLINE vf v_load_f16(const void *p)
 {
     uint16_t half[VL];
     vf x = {0};
@@ -77,56 +79,56 @@ static inline vf v_load_f16(const void *p)
     }
     return x;
 }
-static inline vf v_set1(float x)
+PNB__INLINE vf v_set1(float x)
 {
     return (vf){x, x, x, x};
 }
-static inline vf v_fma(vf a, vf b, vf c)
+PNB__INLINE vf v_fma(vf a, vf b, vf c)
 {
     return a * b + c;
 }
-static inline vf v_fnma(vf a, vf b, vf c)
+PNB__INLINE vf v_fnma(vf a, vf b, vf c)
 {
     return c - a * b;
 }
-static inline vf v_select(vm m, vf a, vf b)
+PNB__INLINE vf v_select(vm m, vf a, vf b)
 {
     return (vf)((m & (vi)a) | (~m & (vi)b));
 }
-static inline vm v_lt(vf a, vf b)
+PNB__INLINE vm v_lt(vf a, vf b)
 {
     return a < b;
 }
-static inline vm v_is_nan(vf a)
+PNB__INLINE vm v_is_nan(vf a)
 {
     return a != a;
 }
-static inline vf v_max(vf a, vf b)
+PNB__INLINE vf v_max(vf a, vf b)
 {
     return v_select(a > b, a, b);
 }
-static inline vf v_min(vf a, vf b)
+PNB__INLINE vf v_min(vf a, vf b)
 {
     return v_select(a < b, a, b);
 }
-static inline vf v_sqrt(vf x)
+PNB__INLINE vf v_sqrt(vf x)
 {
     return (vf){sqrtf(x[0]), sqrtf(x[1]), sqrtf(x[2]), sqrtf(x[3])};
 }
-static inline vf v_abs(vf x)
+PNB__INLINE vf v_abs(vf x)
 {
     return (vf)((vi)x & (vi){INT32_MAX, INT32_MAX, INT32_MAX, INT32_MAX});
 }
-static inline vf v_round(vf x)
+PNB__INLINE vf v_round(vf x)
 {
     return (vf){rintf(x[0]), rintf(x[1]), rintf(x[2]), rintf(x[3])};
 }
-static inline vf v_ldexp(vf x, vf n)
+PNB__INLINE vf v_ldexp(vf x, vf n)
 {
     vi e = __builtin_convertvector(n, vi), half = e >> 1;
     return x * (vf)((half + 127) << 23) * (vf)((e - half + 127) << 23);
 }
-static inline vf v_split(vf x, vf *exponent)
+PNB__INLINE vf v_split(vf x, vf *exponent)
 {
     vm small = v_abs(x) < v_set1(0x1p-126f);
     vi bits = (vi)v_select(small, x * v_set1(0x1p24f), x);
@@ -134,11 +136,11 @@ static inline vf v_split(vf x, vf *exponent)
     *exponent = __builtin_convertvector((bits >> 23) & 0xFF, vf) - shift;
     return (vf)((bits & (int32_t)0x807FFFFFu) | 0x3F800000);
 }
-static inline float v_sum(vf x)
+PNB__INLINE float v_sum(vf x)
 {
     return (x[0] + x[2]) + (x[1] + x[3]);
 }
-static inline float v_top(vf x)
+PNB__INLINE float v_top(vf x)
 {
     float a = x[0] > x[2] ? x[0] : x[2], b = x[1] > x[3] ? x[1] : x[3];
     return a > b ? a : b;
@@ -147,47 +149,47 @@ static inline float v_top(vf x)
 typedef struct vd {
     double lane[VL];
 } vd;
-static inline vd vd_zero(void)
+PNB__INLINE vd vd_zero(void)
 {
     return (vd){{0, 0, 0, 0}};
 }
-static inline vd vd_fma(vf a, vf b, vd sum)
+PNB__INLINE vd vd_fma(vf a, vf b, vd sum)
 {
     for (int i = 0; i < VL; i++)
         sum.lane[i] += (double)a[i] * (double)b[i];
     return sum;
 }
-static inline double vd_sum(vd x)
+PNB__INLINE double vd_sum(vd x)
 {
     return (x.lane[0] + x.lane[2]) + (x.lane[1] + x.lane[3]);
 }
-static inline vf vd_lanes(vd x)
+PNB__INLINE vf vd_lanes(vd x)
 {
     return (vf){(float)x.lane[0], (float)x.lane[1], (float)x.lane[2], (float)x.lane[3]};
 }
 
-static inline void v_transpose(vf r[VL])
+PNB__INLINE void v_transpose(vf r[VL])
 {
     vf t[VL] = {r[0], r[1], r[2], r[3]};
     for (int i = 0; i < VL; i++)
         r[i] = (vf){t[0][i], t[1][i], t[2][i], t[3][i]};
 }
 
-static inline vi vi_load(const signed char *p)
+PNB__INLINE vi vi_load(const signed char *p)
 {
     vi x;
     memcpy(&x, p, sizeof x);
     return x;
 }
-static inline void vi_store(int32_t *p, vi x)
+PNB__INLINE void vi_store(int32_t *p, vi x)
 {
     memcpy(p, &x, sizeof x);
 }
-static inline vi vi_spread(int32_t x)
+PNB__INLINE vi vi_spread(int32_t x)
 {
     return (vi){x, x, x, x};
 }
-static inline vi vi_dot(vi sum, vi a, vi b, bool wide)
+PNB__INLINE vi vi_dot(vi sum, vi a, vi b, bool wide)
 {
     (void)wide;
     unsigned char u[4 * VL];

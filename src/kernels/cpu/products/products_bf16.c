@@ -5,6 +5,7 @@
  * (pnb__bf16_pack). 14 rows of a against a panel keep 28 sums in registers. Sums are of one chain a
  * lane, so a product does not depend on where its rows stand. A file of its own with the target
  * named at its functions: only CPUs that have the instructions may run it. */
+#include "base/loop.h"
 #include "kernels/cpu/cpu.h"
 
 #if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__))
@@ -30,8 +31,7 @@ TARGET static inline __m512bh load(const uint16_t *p)
 }
 
 /* rows x 32 products; `rows` is a constant where this is called. */
-TARGET static inline __attribute__((always_inline)) void tile(const pnb__bf16_args *g, size_t i,
-                                                              size_t panel, const int rows)
+TARGET PNB__INLINE void tile(const pnb__bf16_args *g, size_t i, size_t panel, const int rows)
 {
     __m512 sum[ROWS][2];
 #pragma GCC unroll 14
@@ -84,8 +84,8 @@ TARGET void pnb__cpu_products_bf16(const pnb__bf16_args *g)
 #define DOT_COLS 3
 
 /* rows x cols sums in registers, a vector of columns at a time: constants where this is called. */
-TARGET static inline __attribute__((always_inline)) void
-dots(const pnb__bf16_dots_args *g, size_t i, size_t j, const int rows, const int cols)
+TARGET PNB__INLINE void dots(const pnb__bf16_dots_args *g, size_t i, size_t j, const int rows,
+                             const int cols)
 {
     const uint16_t *a = g->a + i * g->lda, *b = g->b + j * g->ldb;
     __m512 sum[DOT_ROWS][DOT_COLS];

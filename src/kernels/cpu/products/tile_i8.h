@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/loop.h"
+
 typedef void (*pnb__tile_i8_fn)(const unsigned char *a, const signed char *b, size_t groups,
                                 int32_t *acc);
 
