@@ -130,6 +130,8 @@ typedef struct pnb_train_opts {
     bool batch_by_class;      /* a batch has one sample of each of its classes (CUB Captions: of all
                                * 150), see pnb_loader_opts.by_class; one forward pass a step */
     int workers;              /* threads that prepare batches, 0 to 256: 1 */
+    bool pin_workers;         /* on processors of their own, see pnb_loader_opts.pin_workers: the
+                               * threads of ctx and `workers` are at most as many as there are */
     int64_t max_image_pixels; /* of a picture, see pnb_loader_opts */
     pnb_augment augment;      /* of training pictures; validation has none */
     pnb_text_choice texts;    /* any but ALL_LEVELS: LEVEL */

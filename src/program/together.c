@@ -144,13 +144,20 @@ void pnb__together_close(pnb__app *app)
 }
 
 /* A launcher that binds gives its child fewer processors than it has itself. */
-int pnb__together_threads(const pnb__app *app)
+bool pnb__together_is_crowded(const pnb__app *app)
 {
     cpu_set_t ours, parents;
     if (app->ranks == NULL || app->launch.n_local < 2)
-        return 0;
+        return false;
     bool is_bound = sched_getaffinity(0, sizeof ours, &ours) == 0 &&
                     sched_getaffinity(getppid(), sizeof parents, &parents) == 0 &&
                     !CPU_EQUAL(&ours, &parents);
-    return is_bound ? 0 : PNB_MAX(pnb__n_processors() / (int)app->launch.n_local, 1);
+    return !is_bound;
+}
+
+int pnb__together_threads(const pnb__app *app)
+{
+    if (!pnb__together_is_crowded(app))
+        return 0;
+    return PNB_MAX(pnb__n_processors() / (int)app->launch.n_local, 1);
 }

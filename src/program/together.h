@@ -26,6 +26,9 @@ bool pnb__together_writes(const pnb__app *app);
 pnb_status pnb__together_share_input(pnb__app *app);
 void pnb__together_close(pnb__app *app);
 
+/* Whether processes of this job share this one's processors: several are on the machine, and the
+ * launcher bound them to none. */
+bool pnb__together_is_crowded(const pnb__app *app);
 /* Threads of a process that shares its machine with others of its job, where nobody names a number:
  * its part of the processors, unless the launcher bound it to some of them. 0 alone: all. */
 int pnb__together_threads(const pnb__app *app);

@@ -179,6 +179,8 @@ wait
 one_error 'rank 1: its data or model is not that of rank 0: "captions: '
 
 # a processor and what imitates one are two kinds of device
+want_ranks 2 2 "${common[@]}" "${few[@]}" --name x --pin-workers
+one_error "--pin-workers: 2 processes share the processors of this machine"
 rank_args=("" "--device ref")
 want_ranks 1 2 "${common[@]}" "${few[@]}" --name x
 one_error 'rank 1: its option is not that of rank 0: "kind of device (--device): cpu" there'

@@ -37,6 +37,18 @@ check "words are joined" cmp l/colons/checkpoints/latest/model.safetensors l/wor
 check "and what is said twice" cmp l/colons/checkpoints/latest/model.safetensors l/twice/checkpoints/latest/model.safetensors
 check "the second counts" bash -c '! cmp -s l/colons/checkpoints/latest/model.safetensors l/first/checkpoints/latest/model.safetensors'
 
+# workers on processors of their own change no weight, and want them to be there
+n=$(nproc)
+want 1 "${several[@]}" --train-data s/train --name crowded --workers 1 --threads "$n" --pin-workers
+says "--pin-workers: $n threads and 1 workers want $((n + 1)) processors, this process may use $n: lower --threads"
+want 1 "${several[@]}" --train-data s/train --name nobody --pin-workers --threads 1
+says "workers of their own processors are 1 to $((n - 1)) of the $n"
+if [ "$n" -gt 1 ]; then
+    want 0 "${several[@]}" --train-data s/train --name pinned --workers 1 --threads 1 --pin-workers
+    want 0 "${several[@]}" --train-data s/train --name loose --workers 1 --threads 1
+    check "the same weights" cmp l/pinned/checkpoints/latest/model.safetensors l/loose/checkpoints/latest/model.safetensors
+fi
+
 # sources with factors
 mix=("${train[@]}" --train-data s/train::all.jsonl::t.csv --dataset-resampled)
 want 0 "${mix[@]}" --train-data-upsampling-factors 2::1::0 --name mixed --epochs 2 --save-frequency 1 -q

@@ -9,6 +9,7 @@
 #include "commands/train/train_args.h"
 #include "commands/train/train_recipes.h"
 #include "commands/train/train_words.h"
+#include "program/together.h"
 
 pnb_train_opts pnb__train_recipe_of(const pnb__train_args *a)
 {
@@ -207,6 +208,12 @@ pnb_status pnb__train_fill(pnb__app *app, pnb__train_args *a)
                           pnb_optim_name(o->optim.kind));
     if (!(o->ema_decay < 1)) /* the range of an option is closed */
         return pnb__usage(app, "--ema-decay %g: it must be 0 or more, below 1", o->ema_decay);
+    if (o->pin_workers && pnb__together_is_crowded(app))
+        return pnb__usage(app,
+                          "--pin-workers: %zu processes share the processors of this machine; "
+                          "have the launcher bind each to its own (mpirun --bind-to core "
+                          "--map-by slot:PE=N, srun --cpu-bind=cores -c N)",
+                          app->launch.n_local);
     PNB_TRY(check_unsupported(app, a));
     PNB_TRY(fill_data(app, a));
     PNB_TRY(fill_milestones(app, a));

@@ -69,6 +69,9 @@ static const pnb__option options[] = {
                  "Caption level of validation where samples have levels", PNB__RANGE(-1, 7)),
     PNB__ROW_INT("workers", AT(job.workers), "N",
                  "Threads that read and augment ahead of the trainer", PNB__RANGE(0, 1024)),
+    PNB__ROW_FLAG("pin-workers", AT(job.pin_workers),
+                  "Keep these threads on processors of their own, the last ones, and computing "
+                  "off them; --threads and --workers are then at most what there is together"),
     PNB__ROW_CHOICE("augment", AT(augment), "RECIPE", "none|small|published",
                     "Changes to training pictures; the recipe's by default"),
     PNB__ROW_LIST("aug-cfg", AT(aug_cfg), "K=V...",

@@ -12,6 +12,7 @@
 #include <signal.h>
 #include <string.h>
 
+#include "base/threads/affinity.h"
 #include "data/loader/loader_internal.h"
 
 typedef enum room_state { ROOM_FREE, ROOM_BUSY, ROOM_READY } room_state;
@@ -41,6 +42,8 @@ struct pnb_loader {
 
     pthread_t *threads;
     int n_threads;
+    bool is_pinned;
+    cpu_set_t before, own; /* is_pinned: the process' processors before, the workers' own */
 };
 
 pnb_loader_opts pnb_loader_opts_default(void)
@@ -173,6 +176,8 @@ static pnb__batch_job make_job(pnb_loader *l, uint64_t ticket)
 static void *work(void *user)
 {
     pnb_loader *l = user;
+    if (l->is_pinned)
+        pnb__affinity_keep_thread(&l->own);
     pthread_mutex_lock(&l->lock);
     while (!l->is_stopping) {
         uint64_t ticket = l->next_ticket;
@@ -320,6 +325,26 @@ static pnb_status allocate(pnb_loader *l, pnb_error *err)
     return PNB_OK;
 }
 
+/* The last processors for the workers, the others for every thread that is there already and for
+ * what these start, the compute pool among them. */
+static pnb_status pin(pnb_loader *l, pnb_error *err)
+{
+    if (!pnb__affinity_get(&l->before))
+        return pnb__fail(err, PNB_UNSUPPORTED, "loader: more processors than can be told apart");
+    int n = CPU_COUNT(&l->before);
+    if (l->opts.n_workers == 0 || l->opts.n_workers >= n)
+        return pnb__fail(err, PNB_ARG,
+                         "loader: workers of their own processors are 1 to %d of the %d that this "
+                         "process may use, not %d",
+                         n - 1, n, l->opts.n_workers);
+    cpu_set_t others = l->before;
+    l->own = pnb__affinity_take_last(&others, l->opts.n_workers);
+    l->is_pinned = true;
+    return pnb__affinity_keep_process(&others)
+               ? PNB_OK
+               : pnb__fail(err, PNB_UNSUPPORTED, "loader: this system keeps no threads apart");
+}
+
 static pnb_status start_workers(pnb_loader *l, pnb_error *err)
 {
     sigset_t all, before;
@@ -362,6 +387,8 @@ pnb_status pnb_loader_create(pnb_loader **out, const pnb_dataset *ds, const pnb_
     status = plan_epoch(l, err);
     if (status == PNB_OK)
         status = allocate(l, err);
+    if (status == PNB_OK && l->opts.pin_workers)
+        status = pin(l, err);
     if (status == PNB_OK)
         status = start_workers(l, err);
     if (status == PNB_OK)
@@ -387,6 +414,8 @@ void pnb_loader_free(pnb_loader *l)
     if (!l)
         return;
     stop_workers(l);
+    if (l->is_pinned)
+        pnb__affinity_keep_process(&l->before);
     for (size_t i = 0; l->rooms && i < l->n_rooms; i++)
         pnb__batch_room_free(&l->rooms[i]);
     for (size_t i = 0; l->cache.images && i < l->n_samples; i++)

@@ -48,6 +48,7 @@ static pnb_loader_opts loader_opts(const pnb__contrastive *c)
     l.batch_size = o->batch_size;
     l.seed = o->seed;
     l.n_workers = o->workers;
+    l.pin_workers = o->pin_workers;
     l.resample = o->dataset_resampled;
     l.factors = o->upsampling_factors;
     l.n_factors = o->n_upsampling_factors;
@@ -79,6 +80,7 @@ static pnb_status make_val_loader(pnb__contrastive *c, pnb_error *err)
     l.n_factors = l.n_negatives = 0;
     l.drop_last = false;
     l.n_workers = 0;
+    l.pin_workers = false;
     l.rank = 0, l.n_ranks = 1; /* every process validates the whole set, and all find the same */
     l.augment = pnb_augment_none(); /* what is validated are the pictures as they are encoded */
     l.texts = PNB_TEXT_LEVEL;
@@ -230,12 +232,25 @@ done:
     return status;
 }
 
+/* Threads that wait for each other at every product are as slow as the one that shares its core. */
+static pnb_status check_pinned(const pnb__contrastive *c, pnb_error *err)
+{
+    int threads = pnb_ctx_n_threads(c->ctx), workers = c->opts->workers, n = pnb__n_processors();
+    if (!c->opts->pin_workers || threads + workers <= n)
+        return PNB_OK;
+    return pnb__fail(err, PNB_ARG,
+                     "--pin-workers: %d threads and %d workers want %d processors, this process "
+                     "may use %d: lower --threads or --workers",
+                     threads, workers, threads + workers, n);
+}
+
 /* Graphs before loaders: a step that does not fit in memory fails before pictures are decoded. */
 static pnb_status start_contrastive(void *self, pnb_loader_position at, pnb__objective *o,
                                     pnb_error *err)
 {
     pnb__contrastive *c = self;
     pnb_status status;
+    PNB_TRY(check_pinned(c, err));
     PNB_TRY(pnb__step_create(&c->step_graphs, c, err));
     const pnb_loader_opts l = loader_opts(c);
     PNB_TRY(pnb_loader_create(&c->loader, c->train, &l, err));
@@ -419,6 +434,7 @@ static pnb_status refresh(void *self, pnb_error *err)
     pnb__contrastive *c = self;
     pnb_loader_opts l = loader_opts(c);
     l.rank = 0, l.n_ranks = 1;
+    l.pin_workers = false; /* those of the steps keep theirs */
     return pnb__contrastive_refresh(c, &l, err);
 }
 

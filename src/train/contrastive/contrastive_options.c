@@ -279,6 +279,7 @@ static const pnb__field fields[] = {
     {"shard_optimizer", AT(shard_optimizer), NULL, PNB__FIELD_BOOL, false, PNB__ALSO_NONE},
     {"train_num_samples", AT(train_num_samples), NULL, PNB__FIELD_I64, true, PNB__ALSO_NONE},
     {"workers", AT(workers), NULL, PNB__FIELD_INT, false, PNB__ALSO_NONE},
+    {"pin_workers", AT(pin_workers), NULL, PNB__FIELD_BOOL, false, PNB__ALSO_NONE},
     /* what of a sample's captions it sees */
     {"captions", AT(texts), texts_name, PNB__FIELD_ENUM, true, PNB__ALSO_NONE},
     {"template_share", AT(template_share), NULL, PNB__FIELD_DOUBLE, true, PNB__ALSO_NONE},

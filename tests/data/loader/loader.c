@@ -1,7 +1,13 @@
 /* The loader: the same batches for any number of workers, with and without cache, interrupted at
  * any batch, read by one process or dealt to several; orders and epochs; nothing readable; clean
- * stops. */
+ * stops; workers on processors of their own. */
 #include "tests/data/loader/batches.h"
+
+#include <dirent.h>
+#include <sched.h>
+#include <stdlib.h>
+
+#include "base/threads/affinity.h"
 
 /* Everything a consumer can see of a batch. */
 static void hash_batch(pnb__sha256 *h, const pnb_batch *b)
@@ -398,6 +404,59 @@ static void test_refused(void **state)
     assert_int_equal(pnb_loader_create(&l, NULL, &o, NULL), PNB_NOT_FOUND);
 }
 
+/* Threads of this process that may run on just these processors. */
+static int n_threads_on(const cpu_set_t *set)
+{
+    int n = 0;
+    DIR *tasks = opendir("/proc/self/task");
+    assert_non_null(tasks);
+    for (struct dirent *task; (task = readdir(tasks)) != NULL;) {
+        cpu_set_t its;
+        if (task->d_name[0] != '.' &&
+            sched_getaffinity((pid_t)atoi(task->d_name), sizeof its, &its) == 0)
+            n += CPU_EQUAL(&its, set) != 0;
+    }
+    closedir(tasks);
+    return n;
+}
+
+/* Workers on processors of their own, everything else off them, and back at the end. */
+static void test_pinned(void **state)
+{
+    (void)state;
+    cpu_set_t before, now;
+    char pinned[65], free_to_run[65];
+    pnb_error error = PNB_ERROR_INIT;
+    pnb_loader *l = NULL;
+    assert_true(pnb__affinity_get(&before));
+    pnb_loader_opts o = opts_of(CPU_COUNT(&before)); /* none would be left */
+    o.pin_workers = true;
+    assert_int_equal(pnb_loader_create(&l, ds, &o, &error), PNB_ARG);
+    assert_non_null(strstr(error.text, "of their own processors"));
+    o.n_workers = 0; /* nobody to keep apart */
+    assert_int_equal(pnb_loader_create(&l, ds, &o, NULL), PNB_ARG);
+    assert_true(pnb__affinity_get(&now));
+    assert_true(CPU_EQUAL(&now, &before));
+    if (CPU_COUNT(&before) < 2)
+        return; /* one processor: refused is all there is */
+    o.n_workers = 1;
+    cpu_set_t others = before, last = pnb__affinity_take_last(&others, 1);
+    int n_threads = n_threads_on(&before);
+    ASSERT_OK(pnb_loader_create(&l, ds, &o, &err));
+    assert_non_null(next_of(l)); /* the worker has begun */
+    assert_int_equal(n_threads_on(&last), 1);
+    assert_int_equal(n_threads_on(&before), 0);
+    assert_true(n_threads_on(&others) >= n_threads);
+    pnb_loader_free(l);
+    assert_true(pnb__affinity_get(&now));
+    assert_true(CPU_EQUAL(&now, &before));
+    assert_int_equal(n_threads_on(&before), n_threads);
+    hash_run(ds, &o, 6, -1, pinned);
+    o.pin_workers = false;
+    hash_run(ds, &o, 6, -1, free_to_run);
+    assert_string_equal(pinned, free_to_run);
+}
+
 /* Freed while the workers are busy, right after creation, and with batches waiting. */
 static void test_shutdown(void **state)
 {
@@ -425,6 +484,7 @@ int main(void)
                                        cmocka_unit_test(test_resampled),
                                        cmocka_unit_test(test_nothing_readable),
                                        cmocka_unit_test(test_refused),
+                                       cmocka_unit_test(test_pinned),
                                        cmocka_unit_test(test_shutdown)};
     return cmocka_run_group_tests(tests, setup, teardown);
 }

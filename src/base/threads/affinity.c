@@ -1,0 +1,45 @@
+/* Affinity of threads. A process has none of its own: sched_setaffinity(0) is that of one thread,
+ * so all that /proc/self/task lists are asked. One that ends meanwhile needs nothing. */
+#include "base/threads/affinity.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+
+bool pnb__affinity_get(cpu_set_t *out)
+{
+    return sched_getaffinity(0, sizeof *out, out) == 0;
+}
+
+cpu_set_t pnb__affinity_take_last(cpu_set_t *set, int n)
+{
+    cpu_set_t last;
+    CPU_ZERO(&last);
+    for (size_t i = CPU_SETSIZE; i-- > 0 && n > 0;)
+        if (CPU_ISSET(i, set)) {
+            CPU_CLR(i, set);
+            CPU_SET(i, &last);
+            n--;
+        }
+    return last;
+}
+
+bool pnb__affinity_keep_thread(const cpu_set_t *set)
+{
+    return sched_setaffinity(0, sizeof *set, set) == 0;
+}
+
+bool pnb__affinity_keep_process(const cpu_set_t *set)
+{
+    DIR *tasks = opendir("/proc/self/task");
+    bool is_kept = tasks != NULL;
+    for (struct dirent *task; is_kept && (task = readdir(tasks)) != NULL;) {
+        char *end;
+        long id = strtol(task->d_name, &end, 10);
+        if (*end == '\0' && sched_setaffinity((pid_t)id, sizeof *set, set) != 0)
+            is_kept = errno == ESRCH;
+    }
+    if (tasks != NULL)
+        closedir(tasks);
+    return is_kept;
+}

@@ -1,0 +1,23 @@
+/* Which processors threads keep to (sched_setaffinity(2)).
+ *
+ * Threads start with the set of the one that started them. A set holds 1024 processors: of a larger
+ * machine nothing is known, and every function says so by false. */
+#ifndef PNB_BASE_AFFINITY_H
+#define PNB_BASE_AFFINITY_H
+
+#include <sched.h>
+#include <stdbool.h>
+
+/* The processors that the calling thread may use. */
+bool pnb__affinity_get(cpu_set_t *out);
+
+/* Takes the n of the highest numbers out of *set and returns them; of fewer than n, all. */
+cpu_set_t pnb__affinity_take_last(cpu_set_t *set, int n);
+
+/* The calling thread from now on. */
+bool pnb__affinity_keep_thread(const cpu_set_t *set);
+
+/* Every thread that this process has, so whatever these start. */
+bool pnb__affinity_keep_process(const cpu_set_t *set);
+
+#endif
