@@ -3,10 +3,10 @@
  * A model's own a and b come from training batches, where one pair in the batch size matches; in a
  * gallery other things hold. Here p(match | score) is learned from true pairs that were not trained
  * on. Every fit belongs to the data it was made from: it speaks of that gallery and of queries like
- * those, each with a match somewhere. pnb_match_fit_compute therefore judges it on other queries.
- * Formulas, and what population a probability speaks of: docs/numerics.md#calibrated-probability
- * and docs/numerics.md#conformal. The curves themselves: scaling.h. A NULL ctx means one thread; no
- * result depends on their number. */
+ * those, each with a match somewhere. pnb_match_probability_fit_compute therefore judges it on
+ * other queries. Formulas, and what population a probability speaks of:
+ * docs/numerics.md#calibrated-probability and docs/numerics.md#conformal. The curves themselves:
+ * scaling.h. A NULL ctx means one thread; no result depends on their number. */
 #ifndef PENUMBRA_CALIBRATE_H
 #define PENUMBRA_CALIBRATE_H
 
@@ -87,7 +87,7 @@ typedef enum pnb_match_method {
 /* What was learned from the true pairs between a set of queries and a gallery. A probability speaks
  * of a pair of a query like those and a row of that gallery, both drawn at random (with `depth`, a
  * row of the query's first hits); among pairs of the same score that share matches. */
-typedef struct pnb_match_fit {
+typedef struct pnb_match_probability_fit {
     pnb_fit_origin origin;                       /* whose scores; sides are the caller's to fill */
     char gallery[256], queries[256], truth[256]; /* files it was fitted on; "" unknown */
     char gallery_ids_sha256[65];                 /* of the gallery's ids, one a line; "" unknown */
@@ -103,15 +103,17 @@ typedef struct pnb_match_fit {
     bool has_first;               /* first hits were right and wrong, and scored accordingly */
     pnb_platt first;              /* probability that a query's first hit matches, by its score */
     pnb_conformal conformal;      /* of at most 10,000 queries, a random part of more */
-} pnb_match_fit;
+} pnb_match_probability_fit;
 
-void pnb_match_fit_reset(pnb_match_fit *fit); /* frees the arrays, all zero; NULL is fine */
+/* Frees the arrays and leaves all zero; NULL is fine. */
+void pnb_match_probability_fit_reset(pnb_match_probability_fit *fit);
 
 /* Probability that a pair of this score matches, in [0,1].
  *   n_gallery  rows of the gallery it is from; 0: as many as the fit's. In another one the odds are
  *              scaled by fit->n_gallery / n_gallery, as if there were as many matches among more or
  *              fewer other rows. A fit with `depth` cannot be carried over: NaN */
-double pnb_match_fit_apply(const pnb_match_fit *fit, double score, size_t n_gallery);
+double pnb_match_probability_fit_apply(const pnb_match_probability_fit *fit, double score,
+                                       size_t n_gallery);
 
 /* X(name, text): the forecasts that are compared.
  *
@@ -198,25 +200,30 @@ typedef struct pnb_match_job {
  * with the lower held-out NLL; the conformal kind is the one with the smallest lists at the error
  * rate of `alpha` nearest to 0.1. With folds coverage and sizes are those of the folds' cut-offs,
  * which come from fewer queries than those of the fit.
- * `fit` need not be initialised and is all zero on failure; free it with pnb_match_fit_reset. The
- * sides of its origin, hashes and file names are the caller's to fill in. `assessment` may be NULL.
+ * `fit` need not be initialised and is all zero on failure; free it with
+ * pnb_match_probability_fit_reset. The sides of its origin, hashes and file names are the caller's
+ * to fill in. `assessment` may be NULL.
  * Memory  O(max_pairs + matches + threads * N)
  * Errors  SHAPE (truth and sets differ in size), ARG (fewer than 10 queries with a match, more
  *         folds than half of them, every pair matches, all scores equal, matches do not score
  *         higher, options outside their range), NUMERIC (a score is not finite), LIMIT (2^32
  *         queries), NOMEM */
-pnb_status pnb_match_fit_compute(const pnb_ctx *ctx, const pnb_match_job *job, pnb_match_fit *fit,
-                                 pnb_match_assessment *assessment, pnb_error *err);
+pnb_status pnb_match_probability_fit_compute(const pnb_ctx *ctx, const pnb_match_job *job,
+                                             pnb_match_probability_fit *fit,
+                                             pnb_match_assessment *assessment, pnb_error *err);
 
-/* One JSON object (docs/formats.md#calibration), whole or not at all. Files of version 1 are read;
- * modality, family and preprocessing of their sides are unknown.
+/* One JSON object (docs/formats.md#calibration), whole or not at all: a reader beside finds the old
+ * file or the new one. Files of version 1 are read; modality, family and preprocessing of their
+ * sides are unknown.
  * Errors  ARG (nothing fitted), IO, NOMEM */
-pnb_status pnb_match_fit_save(const pnb_match_fit *fit, const char *path, pnb_error *err);
+pnb_status pnb_match_probability_fit_save(const pnb_match_probability_fit *fit, const char *path,
+                                          pnb_error *err);
 /* Reads one; what loads can be applied. `out` is all zero on failure; free it with
- * pnb_match_fit_reset.
+ * pnb_match_probability_fit_reset.
  * Errors  IO, NOT_FOUND, FORMAT (not such a file, numbers outside their range or order), LIMIT (a
  *         file of more than 64 MiB), NOMEM */
-pnb_status pnb_match_fit_load(pnb_match_fit *out, const char *path, pnb_error *err);
+pnb_status pnb_match_probability_fit_load(pnb_match_probability_fit *out, const char *path,
+                                          pnb_error *err);
 
 #ifdef __cplusplus
 }

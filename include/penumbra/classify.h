@@ -303,20 +303,20 @@ pnb_status pnb_ood_score(pnb_none_rule rule, const pnb_predictions *p, const dou
 /* Smallest threshold at which at most `rate` of these pictures, all of the classes, are called
  * none. The share is exact: 0.1 of 10 pictures is one.
  * Errors  ARG (n = 0, rate outside [0,1]), NUMERIC (a value is not finite), NOMEM */
-pnb_status pnb_none_fit_rejected(const double *strangeness, size_t n, double rate,
-                                 double *threshold, pnb_error *err);
+pnb_status pnb_none_fit_rejected(const double *ood_score, size_t n, double rate, double *threshold,
+                                 pnb_error *err);
 /* Largest threshold at which at most `rate` of these pictures, none of the classes, are accepted:
  * the false-positive rate where belonging is the positive answer.
  * Errors  as above */
-pnb_status pnb_none_fit_accepted(const double *strangeness, size_t n, double rate,
-                                 double *threshold, pnb_error *err);
+pnb_status pnb_none_fit_accepted(const double *ood_score, size_t n, double rate, double *threshold,
+                                 pnb_error *err);
 
 typedef struct pnb_none_figures {
     size_t n_positive, n_negative; /* pictures of the classes, and of none */
     double positive_accuracy;      /* share of positives not called none and classified right */
     double positive_rejected;      /* share of positives called none */
     double negative_accuracy;      /* share of negatives called none */
-    double auroc;                  /* of strangeness for being negative */
+    double auroc;                  /* of ood_score for being negative */
     double fpr95; /* share of negatives accepted where 95% of the positives are accepted */
 } pnb_none_figures;
 

@@ -120,17 +120,17 @@ pnb_status pnb_model_save(const pnb_model *model, const char *dir, pnb_error *er
 void pnb_model_free(pnb_model *model); /* NULL is fine */
 
 /* What a model can be written as (docs/checkpoints.md). */
-typedef enum pnb_model_layout {
-    PNB_LAYOUT_PROLIP,    /* config.json of constructor arguments + model.safetensors */
-    PNB_LAYOUT_OPEN_CLIP, /* open_clip_config.json + open_clip_model.safetensors */
-    PNB_LAYOUT_HF,        /* Hugging Face: config.json with model_type + model.safetensors */
-    PNB_LAYOUT_PCME,      /* config.json + model.safetensors with the names of PCME's released
-                           * files; its criterion's a and b as "criterion.negative_scale", "shift" */
-    PNB_LAYOUT_PCMEPP     /* PCME++'s config.json of constructor arguments + model.safetensors */
-} pnb_model_layout;
+typedef enum pnb_key_mapping {
+    PNB_KEYS_PROLIP,    /* config.json of constructor arguments + model.safetensors */
+    PNB_KEYS_OPEN_CLIP, /* open_clip_config.json + open_clip_model.safetensors */
+    PNB_KEYS_HF,        /* Hugging Face: config.json with model_type + model.safetensors */
+    PNB_KEYS_PCME,      /* config.json + model.safetensors with the names of PCME's released
+                         * files; its criterion's a and b as "criterion.negative_scale", "shift" */
+    PNB_KEYS_PCMEPP     /* PCME++'s config.json of constructor arguments + model.safetensors */
+} pnb_key_mapping;
 
 typedef struct pnb_model_convert_opts {
-    pnb_model_layout to;
+    pnb_key_mapping to;
     pnb_model_load_opts sizes;   /* zeros keep the sizes */
     const char *preprocess_json; /* value of preprocess_cfg in open_clip_config.json, or NULL */
     uint64_t seed;               /* of the parts that ProLIP or PCME++ has and the model lacks */
@@ -185,18 +185,19 @@ pnb_status pnb_model_weights_sha256(pnb_model *model, const char **hex, pnb_erro
 
 /* Types that the matrices of the blocks can be kept in; nearly all memory and arithmetic is theirs.
  */
-typedef enum pnb_model_store {
-    PNB_STORE_INT8, /* one scale for each output channel; activations are rounded in the product */
-    PNB_STORE_BF16, /* half the memory, results of the rounded weights */
-    PNB_STORE_F16
-} pnb_model_store;
+typedef enum pnb_weight_type {
+    PNB_WEIGHTS_INT8, /* one scale for each output channel; activations are rounded in the product
+                       */
+    PNB_WEIGHTS_BF16, /* half the memory, results of the rounded weights */
+    PNB_WEIGHTS_F16
+} pnb_weight_type;
 
 /* Makes a loaded f32 model small in memory; pnb_model_save then writes it so, and such a model is
  * opened like any other. It cannot be trained in INT8, and its precision is FP32 from then on.
  *   activation_bits  7 (fast on every CPU) or 8 (more exact; slow without VNNI); INT8 only
  * Errors  ARG (small already, other bits), UNSUPPORTED (not loaded in f32; no transformer block, as
  *         in PCME's ResNet and GRUs), NOMEM */
-pnb_status pnb_model_quantize(pnb_model *model, pnb_model_store to, int activation_bits,
+pnb_status pnb_model_quantize(pnb_model *model, pnb_weight_type to, int activation_bits,
                               pnb_error *err);
 /* Puts figures, a JSON object, under "calibration" into the record that is saved with a small
  * model's weights (safetensors metadata "penumbra.quantization").

@@ -94,7 +94,7 @@ pnb__real pnb__model_real(const pnb_model *m);
 /* ---- quantize_model.c ---- */
 
 /* What pnb_model_quantize refuses, asked before. Errors  its ARG and UNSUPPORTED */
-pnb_status pnb__model_can_quantize(const pnb_model *m, pnb_model_store to, int activation_bits,
+pnb_status pnb__model_can_quantize(const pnb_model *m, pnb_weight_type to, int activation_bits,
                                    pnb_error *err);
 
 /* ---- precision.c ---- */

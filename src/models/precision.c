@@ -63,7 +63,7 @@ static pnb_status make_bytes(pnb_model *m, pnb_error *err)
         return PNB_OK;
     pnb_status status = check(m, &n, err);
     if (status == PNB_OK)
-        status = pnb_model_quantize(m, PNB_STORE_INT8, 8, err);
+        status = pnb_model_quantize(m, PNB_WEIGHTS_INT8, 8, err);
     if (status == PNB_OK)
         m->precision = PNB_PRECISION_INT8;
     return status;

@@ -18,7 +18,7 @@ static pnb_status set_record(pnb_model *m, json_t *record, pnb_error *err)
 
 /* 8 bits replace a matrix by bytes and scales, one at a time, so that the peak is one matrix above
  * the model; 16 bits round its values in place. */
-static pnb_status make_small(pnb__weights *w, pnb_model_store to, int activation_bits,
+static pnb_status make_small(pnb__weights *w, pnb_weight_type to, int activation_bits,
                              pnb_error *err)
 {
     int levels = activation_bits == 8 ? PNB__I8_LEVELS_8BIT : PNB__I8_LEVELS_7BIT;
@@ -27,7 +27,7 @@ static pnb_status make_small(pnb__weights *w, pnb_model_store to, int activation
         pnb__weight *item = &w->items[i];
         if (!pnb__quantized_is_small(&item->param))
             continue;
-        if (to == PNB_STORE_INT8)
+        if (to == PNB_WEIGHTS_INT8)
             status = pnb__quantized_make(w, item, levels, err);
         else
             status = pnb__quantized_round(w, &item->param, w->half, err);
@@ -47,12 +47,12 @@ static bool has_blocks(const pnb__weights *w)
 
 /* 16 bits change values and need memory of their own; 8 bits make theirs. Planned towers read what
  * is gone, so they are planned again. */
-pnb_status pnb__model_can_quantize(const pnb_model *m, pnb_model_store to, int activation_bits,
+pnb_status pnb__model_can_quantize(const pnb_model *m, pnb_weight_type to, int activation_bits,
                                    pnb_error *err)
 {
     const pnb__weights *w = &m->weights;
-    if ((to != PNB_STORE_INT8 && to != PNB_STORE_BF16 && to != PNB_STORE_F16) ||
-        (to == PNB_STORE_INT8 && activation_bits != 7 && activation_bits != 8))
+    if ((to != PNB_WEIGHTS_INT8 && to != PNB_WEIGHTS_BF16 && to != PNB_WEIGHTS_F16) ||
+        (to == PNB_WEIGHTS_INT8 && activation_bits != 7 && activation_bits != 8))
         return pnb__fail(err, PNB_ARG,
                          "weights can be made int8 with 7 or 8 activation bits, "
                          "bf16 or f16");
@@ -70,23 +70,23 @@ pnb_status pnb__model_can_quantize(const pnb_model *m, pnb_model_store to, int a
     return PNB_OK;
 }
 
-pnb_status pnb_model_quantize(pnb_model *m, pnb_model_store to, int activation_bits, pnb_error *err)
+pnb_status pnb_model_quantize(pnb_model *m, pnb_weight_type to, int activation_bits, pnb_error *err)
 {
     pnb__weights *w = &m->weights;
     pnb_status status = pnb__model_can_quantize(m, to, activation_bits, err);
     if (status != PNB_OK)
         return status;
-    status = to == PNB_STORE_INT8 ? pnb_model_set_precision(m, PNB_PRECISION_FP32, err)
-                                  : pnb__weights_make_owned(w, err);
+    status = to == PNB_WEIGHTS_INT8 ? pnb_model_set_precision(m, PNB_PRECISION_FP32, err)
+                                    : pnb__weights_make_owned(w, err);
     if (status != PNB_OK)
         return status;
-    w->half = to == PNB_STORE_BF16 ? PNB_BF16 : to == PNB_STORE_F16 ? PNB_F16 : PNB_F32;
+    w->half = to == PNB_WEIGHTS_BF16 ? PNB_BF16 : to == PNB_WEIGHTS_F16 ? PNB_F16 : PNB_F32;
     status = make_small(w, to, activation_bits, err);
     pnb__model_replan(m);
     json_t *record =
-        to == PNB_STORE_INT8
+        to == PNB_WEIGHTS_INT8
             ? json_pack("{s:s,s:i}", "weights", "int8", "activation_bits", activation_bits)
-            : json_pack("{s:s}", "weights", to == PNB_STORE_BF16 ? "bf16" : "f16");
+            : json_pack("{s:s}", "weights", to == PNB_WEIGHTS_BF16 ? "bf16" : "f16");
     if (status == PNB_OK)
         status = set_record(m, record, err);
     json_decref(record);

@@ -209,7 +209,7 @@ static void bad_input(void **state)
     pnb__pixel_gradient_free(NULL);
     pnb_model *small = NULL;
     assert_ok(pnb_model_load(&small, f->ctx, f->dir, err));
-    assert_ok(pnb_model_quantize(small, PNB_STORE_INT8, 7, err));
+    assert_ok(pnb_model_quantize(small, PNB_WEIGHTS_INT8, 7, err));
     pnb_model_free(e->model);
     e->model = small;
     e->info = pnb_model_get_info(small);

@@ -14,11 +14,11 @@ static void require(bool condition)
         abort();
 }
 
-static void use_match(const pnb_match_fit *fit)
+static void use_match(const pnb_match_probability_fit *fit)
 {
     double last = 0.0, cutoff;
     for (double score = -3.0; score <= 3.0; score += 0.125) {
-        double p = pnb_match_fit_apply(fit, score, 0);
+        double p = pnb_match_probability_fit_apply(fit, score, 0);
         require(p >= last - 1e-12 && p <= 1.0 + 1e-12);
         last = p;
     }
@@ -31,16 +31,16 @@ static void use_match(const pnb_match_fit *fit)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     json_t *root = NULL;
-    pnb_match_fit fit;
+    pnb_match_probability_fit fit;
     pnb_scaling scaling;
     pnb_error err = PNB_ERROR_INIT;
     if (pnb__json_load_bytes(&root, (const char *)data, size, "fit.json", &err) != PNB_OK)
         return 0;
-    if (pnb__match_fit_read(&fit, root, "fit.json", &err) == PNB_OK)
+    if (pnb__match_probability_fit_read(&fit, root, "fit.json", &err) == PNB_OK)
         use_match(&fit);
     else
         require(err.status != PNB_OK && fit.conformal.n == 0);
-    pnb_match_fit_reset(&fit);
+    pnb_match_probability_fit_reset(&fit);
     if (pnb__scaling_read(&scaling, root, "fit.json", NULL) == PNB_OK)
         require((scaling.has_temperature && scaling.temperature.t > 0.0) ||
                 (scaling.has_platt && scaling.platt.a > 0.0));

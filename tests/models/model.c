@@ -592,7 +592,7 @@ static void test_batches_do_not_change_bits(void **state)
         assert_int_equal(pnb_model_init(&m, one, "tiny", 3, NULL), PNB_OK);
         bend_biases(m);
         check_batches(m);
-        assert_int_equal(pnb_model_quantize(m, PNB_STORE_INT8, 7, NULL), PNB_OK);
+        assert_int_equal(pnb_model_quantize(m, PNB_WEIGHTS_INT8, 7, NULL), PNB_OK);
         check_batches(m);
         pnb_model_free(m);
         pnb_ctx_free(one);

@@ -232,7 +232,7 @@ static void test_refused(void **state)
     assert_int_equal(pnb_model_init(&m, ctx, "tiny", 1, NULL), PNB_OK);
     assert_int_equal(pnb_model_set_precision(m, (pnb_precision)7, NULL), PNB_ARG);
     assert_int_equal(pnb_model_set_precision(m, PNB_PRECISION_BF16, NULL), PNB_OK);
-    assert_int_equal(pnb_model_quantize(m, PNB_STORE_INT8, 7, NULL), PNB_OK);
+    assert_int_equal(pnb_model_quantize(m, PNB_WEIGHTS_INT8, 7, NULL), PNB_OK);
     pnb_error_reset(&err);
     assert_int_equal(pnb_model_set_precision(m, PNB_PRECISION_BF16, &err), PNB_UNSUPPORTED);
     assert_non_null(strstr(err.text, "8 bits"));
@@ -243,7 +243,7 @@ static void test_refused(void **state)
     pnb_model_free(m);
     m = NULL;
     assert_int_equal(pnb_model_init(&m, ctx, "tiny", 1, NULL), PNB_OK);
-    assert_int_equal(pnb_model_quantize(m, PNB_STORE_BF16, 7, NULL), PNB_OK);
+    assert_int_equal(pnb_model_quantize(m, PNB_WEIGHTS_BF16, 7, NULL), PNB_OK);
     assert_int_equal(pnb_model_set_precision(m, PNB_PRECISION_INT8, NULL), PNB_ARG);
     pnb_model_free(m);
     m = NULL;

@@ -55,7 +55,7 @@ static double cosine(const float *a, const float *b, size_t n)
 }
 
 /* Quantises, saves, opens again: the same bits, and near the f32 model. */
-static void check_saved(const char *from, const char *name, pnb_model_store to, int bits,
+static void check_saved(const char *from, const char *name, pnb_weight_type to, int bits,
                         double least)
 {
     float before[ROOM], small[ROOM], again[ROOM];
@@ -88,12 +88,12 @@ static void check_saved(const char *from, const char *name, pnb_model_store to, 
 static void test_saved_models_open_with_the_same_bits(void **state)
 {
     (void)state;
-    check_saved(CASES "base", "base7", PNB_STORE_INT8, 7, 0.995);
-    check_saved(CASES "base", "base8", PNB_STORE_INT8, 8, 0.999);
-    check_saved(CASES "clip_quickgelu", "clip", PNB_STORE_INT8, 7, 0.99);
-    check_saved(CASES "siglip_tanh", "siglip", PNB_STORE_INT8, 7, 0.99);
-    check_saved(CASES "base", "bf16", PNB_STORE_BF16, 0, 0.9995);
-    check_saved(CASES "base", "f16", PNB_STORE_F16, 0, 0.99999);
+    check_saved(CASES "base", "base7", PNB_WEIGHTS_INT8, 7, 0.995);
+    check_saved(CASES "base", "base8", PNB_WEIGHTS_INT8, 8, 0.999);
+    check_saved(CASES "clip_quickgelu", "clip", PNB_WEIGHTS_INT8, 7, 0.99);
+    check_saved(CASES "siglip_tanh", "siglip", PNB_WEIGHTS_INT8, 7, 0.99);
+    check_saved(CASES "base", "bf16", PNB_WEIGHTS_BF16, 0, 0.9995);
+    check_saved(CASES "base", "f16", PNB_WEIGHTS_F16, 0, 0.99999);
 }
 
 /* Between layouts the bytes of the weights and their scales move with them, there and back. */
@@ -105,11 +105,11 @@ static void test_small_models_are_converted(void **state)
     char *small = temp_path("clip-small"), *hf = temp_path("clip-small-hf");
     pnb_error err = PNB_ERROR_INIT;
     pnb_model *m = open_on(ctx, CASES "clip_quickgelu");
-    assert_int_equal(pnb_model_quantize(m, PNB_STORE_INT8, 8, NULL), PNB_OK);
+    assert_int_equal(pnb_model_quantize(m, PNB_WEIGHTS_INT8, 8, NULL), PNB_OK);
     assert_int_equal(pnb_model_save(m, small, NULL), PNB_OK);
     size_t dim = embed(m, x);
     pnb_model_free(m);
-    pnb_model_convert_opts opts = {.to = PNB_LAYOUT_HF};
+    pnb_model_convert_opts opts = {.to = PNB_KEYS_HF};
     if (pnb_model_convert(ctx, small, hf, &opts, notes, &err) != PNB_OK)
         fail_msg("%s", err.text);
     m = open_on(ctx, hf);
@@ -192,7 +192,7 @@ static void test_misuse_is_refused(void **state)
     char *dir = temp_path("base7");
     pnb_error err = PNB_ERROR_INIT;
     pnb_model *m = open_on(ctx, dir);
-    assert_int_equal(pnb_model_quantize(m, PNB_STORE_INT8, 7, &err), PNB_ARG);
+    assert_int_equal(pnb_model_quantize(m, PNB_WEIGHTS_INT8, 7, &err), PNB_ARG);
     assert_non_null(strstr(err.text, "small already"));
     pnb_error_reset(&err);
     assert_int_equal(pnb__model_make_trainable(m, &err), PNB_UNSUPPORTED);
@@ -200,7 +200,7 @@ static void test_misuse_is_refused(void **state)
     pnb_model_free(m);
     m = open_on(ctx, CASES "base");
     pnb_error_reset(&err);
-    assert_int_equal(pnb_model_quantize(m, PNB_STORE_INT8, 6, &err), PNB_ARG);
+    assert_int_equal(pnb_model_quantize(m, PNB_WEIGHTS_INT8, 6, &err), PNB_ARG);
     assert_int_equal(pnb_model_set_calibration(m, "{}", NULL), PNB_ARG);
     assert_null(pnb_model_quantization(m));
     pnb_model_free(m);

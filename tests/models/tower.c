@@ -341,8 +341,8 @@ static void refusals_say_what_is_meant(void **state)
     assert_fails(pnb__model_make_trainable(m, err), PNB_UNSUPPORTED, "this is toy");
     assert_ok(pnb_model_save(m, f->dir, err));
     snprintf(to, sizeof to, "%s/converted", f->dir);
-    for (int layout = PNB_LAYOUT_PROLIP; layout <= PNB_LAYOUT_HF; layout++) {
-        const pnb_model_convert_opts opts = {.to = (pnb_model_layout)layout};
+    for (int layout = PNB_KEYS_PROLIP; layout <= PNB_KEYS_HF; layout++) {
+        const pnb_model_convert_opts opts = {.to = (pnb_key_mapping)layout};
         assert_fails(pnb_model_convert(f->ctx, f->dir, to, &opts, notes, err), PNB_UNSUPPORTED,
                      "a toy");
     }

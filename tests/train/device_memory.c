@@ -69,7 +69,7 @@ static pnb_status encode(const pnb_ctx *ctx, const char *dir, const char *out, i
         pixels[i] = (float)(i % 17) * 0.1f - 0.8f;
     PNB_TRY(pnb_model_load(&model, ctx, dir, err));
     if (bits != 0)
-        PNB_TRY(pnb_model_quantize(model, bits == 16 ? PNB_STORE_BF16 : PNB_STORE_INT8,
+        PNB_TRY(pnb_model_quantize(model, bits == 16 ? PNB_WEIGHTS_BF16 : PNB_WEIGHTS_INT8,
                                    bits == 16 ? 7 : bits, err));
     for (int again = 0; again < 3; again++) { /* the second run packs */
         const pnb_encode_out image = {.mean = rows, .log_var = rows + 2 * D};
@@ -113,7 +113,7 @@ static void test_encoding(void **state)
 static pnb_status convert(const pnb_ctx *ctx, const char *dir, const char *out, pnb_error *err)
 {
     char notes[1024];
-    const pnb_model_convert_opts opts = {.to = PNB_LAYOUT_PROLIP, .seed = 7};
+    const pnb_model_convert_opts opts = {.to = PNB_KEYS_PROLIP, .seed = 7};
     return pnb_model_convert(ctx, dir, out, &opts, notes, err);
 }
 

@@ -20,7 +20,7 @@ typedef struct calibrate_run {
     pnb__retrieval sets;
     const pnb_embeddings *queries, *gallery; /* the two in their roles */
     pnb_match_job job;
-    pnb_match_fit fit;
+    pnb_match_probability_fit fit;
     pnb_match_assessment *assessment;
     char *path; /* of the calibration file */
 } calibrate_run;
@@ -49,7 +49,7 @@ done:
 /* What the fit belongs to. */
 static void note_origin(calibrate_run *run, const pnb__calibrate_opts *o)
 {
-    pnb_match_fit *fit = &run->fit;
+    pnb_match_probability_fit *fit = &run->fit;
     fit->origin.queries = pnb_fit_side_of(run->queries);
     fit->origin.gallery = pnb_fit_side_of(run->gallery);
     snprintf(fit->gallery, sizeof fit->gallery, "%s",
@@ -82,13 +82,13 @@ static pnb_status compute(pnb__app *app, calibrate_run *run, const pnb__calibrat
     if (PNB_ALLOC_ZERO(run->assessment, 1, &app->err) != PNB_OK)
         return PNB_NOMEM;
     run->job.opts = &match;
-    pnb_status status =
-        pnb_match_fit_compute(app->ctx, &run->job, &run->fit, run->assessment, &app->err);
+    pnb_status status = pnb_match_probability_fit_compute(app->ctx, &run->job, &run->fit,
+                                                          run->assessment, &app->err);
     run->job.opts = NULL;
     if (status != PNB_OK)
         return status;
     note_origin(run, o);
-    return pnb_match_fit_save(&run->fit, run->path, &app->err);
+    return pnb_match_probability_fit_save(&run->fit, run->path, &app->err);
 }
 
 /* ---- printing ---- */
@@ -120,7 +120,7 @@ static void put_side(const pnb_fit_side *side, const char *key, const char *labe
 
 static void put_fit(const calibrate_run *run, pnb__result *r)
 {
-    const pnb_match_fit *f = &run->fit;
+    const pnb_match_probability_fit *f = &run->fit;
     const pnb_match_assessment *a = run->assessment;
     bool is_isotonic = f->method == PNB_MATCH_ISOTONIC;
     pnb__result_text(r, "file", "written", run->path);
@@ -228,7 +228,8 @@ static void put_reliability(const pnb_match_assessment *a, bool is_first, int ex
     }
 }
 
-static void put_coverage(const pnb_match_fit *fit, const pnb_match_assessment *a, pnb__result *r)
+static void put_coverage(const pnb_match_probability_fit *fit, const pnb_match_assessment *a,
+                         pnb__result *r)
 {
     static const pnb__column columns[] = {{"alpha", "error rate"},    {"kind", "cut by"},
                                           {"cutoff", "cut-off"},      {"coverage", "with a match"},
@@ -246,7 +247,8 @@ static void put_coverage(const pnb_match_fit *fit, const pnb_match_assessment *a
         pnb__result_text(r, NULL, "search cuts lists by", pnb_conformal_name(fit->conformal.kind));
 }
 
-void pnb__assessment_report(const pnb_match_fit *fit, const pnb_match_assessment *a, pnb__result *r)
+void pnb__assessment_report(const pnb_match_probability_fit *fit, const pnb_match_assessment *a,
+                            pnb__result *r)
 {
     pnb_forecaster used =
         fit->method == PNB_MATCH_ISOTONIC ? PNB_FORECASTER_ISOTONIC : PNB_FORECASTER_PLATT;
@@ -283,7 +285,7 @@ pnb_status pnb__calibrate_run(pnb__app *app, const pnb__calibrate_opts *opts, pn
         PNB_TRY(write_page(app, &run, r, opts->plot));
 done:
     pnb__retrieval_reset(&run.sets);
-    pnb_match_fit_reset(&run.fit);
+    pnb_match_probability_fit_reset(&run.fit);
     pnb__free(run.assessment);
     pnb__free(run.path);
     return status;

@@ -23,7 +23,7 @@ typedef struct pnb__calibrate_opts {
 pnb_status pnb__calibrate_run(pnb__app *app, const pnb__calibrate_opts *opts, pnb__result *r);
 
 /* How well the fit does on what it was not fitted to. */
-void pnb__assessment_report(const pnb_match_fit *fit, const pnb_match_assessment *a,
+void pnb__assessment_report(const pnb_match_probability_fit *fit, const pnb_match_assessment *a,
                             pnb__result *r);
 
 /* Drawn from that: reliability over first hits and over all pairs; error rates found, and lengths
@@ -36,7 +36,7 @@ typedef struct pnb__match_calibrated {
     const pnb_embeddings *queries, *gallery;
     const pnb_rows *query_rows, *gallery_rows;
     const pnb_truth *truth; /* queries to rows of the gallery */
-    const pnb_match_fit *fit;
+    const pnb_match_probability_fit *fit;
     const pnb__result *figures; /* what calibrate found */
 } pnb__match_calibrated;
 

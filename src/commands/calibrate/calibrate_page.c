@@ -101,7 +101,7 @@ static pnb_status put_card(pnb__buf *out, pnb__page_rows *rows, const pnb__match
         if (hits->index[at] < 0)
             break;
         snprintf(note, sizeof note, "%sp = %.3g", right ? "matches, " : "",
-                 pnb_match_fit_apply(c->fit, hits->score[at], 0));
+                 pnb_match_probability_fit_apply(c->fit, hits->score[at], 0));
         status = pnb__page_row(out, rows, c->gallery, (size_t)hits->index[at], right ? "hit" : "",
                                note, err);
     }
@@ -151,7 +151,8 @@ static void put_headline(pnb__page *page, const char *method)
 
 /* ---- page ---- */
 
-static void describe_fit(const pnb__page *page, const pnb_match_fit *fit, char *text, size_t size)
+static void describe_fit(const pnb__page *page, const pnb_match_probability_fit *fit, char *text,
+                         size_t size)
 {
     double n_folds = pnb__page_number(page, "n_folds");
     int at = snprintf(text, size, "%s, %zu rows searched in, fitted on %.0f queries, ",

@@ -520,7 +520,7 @@ static void classified_reset(pnb__classified *c)
     pnb__class_source_reset(&c->source);
     pnb_predictions_reset(&c->p);
     pnb__free(c->u);
-    pnb__free(c->strange);
+    pnb__free(c->ood);
 }
 
 void pnb__classify_reset(pnb__classify *run)

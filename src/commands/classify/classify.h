@@ -79,8 +79,8 @@ pnb__classify_opts pnb__classify_opts_default(void);
 typedef struct pnb__classified {
     pnb__class_source source; /* set NULL: not asked for */
     pnb_predictions p;
-    double *u;       /* (n) trace of each picture */
-    double *strange; /* (n) by the rule of "none of the above"; NULL without */
+    double *u;   /* (n) trace of each picture */
+    double *ood; /* (n) by the rule of "none of the above"; NULL without */
 } pnb__classified;
 
 typedef struct pnb__classify {

@@ -40,9 +40,9 @@ void pnb__classify_prediction(const pnb__classify *run, const pnb__classified *c
         pnb__json_put(b, ",\"path\":%s", set->paths[i]);
     put_best(run, c, i, b);
     pnb__json_put(b, ",\"uncertainty\":%f", c->u[i]);
-    if (c->strange != NULL)
-        pnb__json_put(b, ",\"strangeness\":%f,\"none\":%i", c->strange[i],
-                      c->strange[i] > run->none_threshold);
+    if (c->ood != NULL)
+        pnb__json_put(b, ",\"ood_score\":%f,\"none\":%i", c->ood[i],
+                      c->ood[i] > run->none_threshold);
     if (is_negative)
         pnb__buf_puts(b, ",\"negative\":true");
     if (label >= 0)

@@ -1,4 +1,4 @@
-/* "None of the above": how strange each picture is by the rule asked for, the threshold, given or
+/* "None of the above": how far out each picture is by the rule asked for, the threshold, given or
  * fitted, and what rejecting by it costs and saves.
  * Rules and figures are eval's. */
 #include <math.h>
@@ -11,9 +11,9 @@ static pnb_status estrange(const pnb__classify *run, pnb__classified *c, pnb_err
 {
     if (c->source.set == NULL)
         return PNB_OK;
-    if (PNB_ALLOC(c->strange, c->p.n, err) != PNB_OK)
+    if (PNB_ALLOC(c->ood, c->p.n, err) != PNB_OK)
         return PNB_NOMEM;
-    return pnb_ood_score(run->opts->none, &c->p, c->u, c->strange, err);
+    return pnb_ood_score(run->opts->none, &c->p, c->u, c->ood, err);
 }
 
 /* The next number of nine digits, as results are printed, above (direction 1) or below (-1): so a
@@ -48,12 +48,12 @@ static pnb_status fit_threshold(pnb__classify *run, pnb_error *err)
     } else if (!isnan(o->none_reject)) {
         run->none_source =
             on_val ? "fitted on the validation pictures" : "fitted on the pictures themselves";
-        status = pnb_none_fit_rejected(in->strange, in->p.n, o->none_reject, threshold, err);
+        status = pnb_none_fit_rejected(in->ood, in->p.n, o->none_reject, threshold, err);
         *threshold = nine_digits(*threshold, 1.0);
     } else if (!isnan(o->none_fpr)) {
         run->none_source = on_val_none ? "fitted on the validation negatives"
                                        : "fitted on the negatives themselves";
-        status = pnb_none_fit_accepted(out->strange, out->p.n, o->none_fpr, threshold, err);
+        status = pnb_none_fit_accepted(out->ood, out->p.n, o->none_fpr, threshold, err);
         *threshold = nine_digits(*threshold, -1.0);
     } else { /* the other rules come with one of the three */
         *threshold = 0.0;
@@ -66,26 +66,26 @@ static pnb_status measure_none(pnb__classify *run, pnb_error *err)
 {
     const pnb__classified *in = &run->images, *out = &run->negatives;
     size_t n = 0;
-    double *strange = NULL;
+    double *ood = NULL;
     bool *is_right = NULL;
     pnb_status status = PNB_OK;
     if (out->source.set == NULL)
         return PNB_OK;
-    PNB_TRY(PNB_ALLOC(strange, in->p.n, err));
+    PNB_TRY(PNB_ALLOC(ood, in->p.n, err));
     PNB_TRY(PNB_ALLOC(is_right, in->p.n, err));
     for (size_t i = 0; i < in->p.n; i++) {
         if (run->has_figures && in->source.label[i] < 0)
             continue;
         is_right[n] = in->p.top[i * in->p.k] == in->source.label[i];
-        strange[n++] = in->strange[i];
+        ood[n++] = in->ood[i];
     }
-    PNB_TRY(pnb_none_compute(strange, is_right, n, out->strange, out->p.n, run->none_threshold,
-                             &run->none, err));
+    PNB_TRY(pnb_none_compute(ood, is_right, n, out->ood, out->p.n, run->none_threshold, &run->none,
+                             err));
     run->has_none_figures = true;
     if (!run->has_figures) /* whether they are classified right is not known */
         run->none.positive_accuracy = NAN;
 done:
-    pnb__free(strange);
+    pnb__free(ood);
     pnb__free(is_right);
     return status;
 }

@@ -52,7 +52,7 @@ static void show_predictions(const pnb__classify *run, pnb__result *r)
     pnb__column shown[PNB_COUNT(columns)];
     size_t n_columns = 0;
     for (size_t i = 0; i < PNB_COUNT(columns); i++)
-        if ((has_second || (i != 3 && i != 4)) && (i != 6 || c->strange != NULL))
+        if ((has_second || (i != 3 && i != 4)) && (i != 6 || c->ood != NULL))
             shown[n_columns++] = columns[i];
     pnb__result_table(r, NULL, "no picture has a label: predictions only", shown, n_columns);
     for (size_t i = 0; i < n; i++) {
@@ -62,8 +62,8 @@ static void show_predictions(const pnb__classify *run, pnb__result *r)
                             c->p.probability[i * k + j]);
         }
         pnb__result_cell_real(r, c->u[i], 5);
-        if (c->strange != NULL)
-            pnb__result_cell_text(r, c->strange[i] > run->none_threshold ? "yes" : "no");
+        if (c->ood != NULL)
+            pnb__result_cell_text(r, c->ood[i] > run->none_threshold ? "yes" : "no");
     }
     if (n < c->p.n)
         pnb__result_note(r, "the first 20 are shown; --predictions writes all of them, --json "
@@ -213,7 +213,7 @@ static void put_none(const pnb__classify *run, pnb__result *r)
     if (!run->opts->has_none)
         return;
     for (size_t i = 0; i < run->images.p.n; i++)
-        n_none += run->images.strange[i] > run->none_threshold;
+        n_none += run->images.ood[i] > run->none_threshold;
     pnb__result_begin(r, "none_of_above", "none of the above");
     pnb__result_text(r, "rule", "rule", pnb_none_rule_name(run->opts->none));
     pnb__result_real(r, "threshold", "threshold", run->none_threshold, 5);

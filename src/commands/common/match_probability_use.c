@@ -28,7 +28,7 @@ bool pnb__has_limits(const pnb__list_limits *limits)
 
 void pnb__match_probability_reset(pnb__match_probability *odds)
 {
-    pnb_match_fit_reset(&odds->fit);
+    pnb_match_probability_fit_reset(&odds->fit);
     pnb__free(odds->path);
     odds->path = NULL;
 }
@@ -44,7 +44,7 @@ const char *pnb__match_probability_source(const pnb__match_probability *odds)
 double pnb__match_probability_of(const pnb__match_probability *odds, double score)
 {
     if (odds->has_fit)
-        return pnb_match_fit_apply(&odds->fit, score, odds->n_gallery);
+        return pnb_match_probability_fit_apply(&odds->fit, score, odds->n_gallery);
     if (odds->is_measure)
         return score;
     return odds->has_model ? pnb_match_probability(score, odds->a, odds->b) : (double)NAN;
@@ -148,7 +148,7 @@ static pnb_fit_agreement compare(const pnb__match_probability *odds,
     return found;
 }
 
-static bool has_other_rows(const pnb_match_fit *fit, const pnb_embeddings *set)
+static bool has_other_rows(const pnb_match_probability_fit *fit, const pnb_embeddings *set)
 {
     char ids[65];
     pnb__ids_hash(set, ids);
@@ -193,7 +193,7 @@ static pnb_status load_fit(pnb__app *app, const pnb__match_probability_use *use,
                            pnb__match_probability *odds)
 {
     char why[320];
-    pnb_status status = pnb_match_fit_load(&odds->fit, odds->path, &app->err);
+    pnb_status status = pnb_match_probability_fit_load(&odds->fit, odds->path, &app->err);
     if (status != PNB_OK)
         return status;
     pnb_fit_agreement found = compare(odds, use, why, sizeof why);

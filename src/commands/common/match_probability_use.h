@@ -48,7 +48,7 @@ bool pnb__measure_is_probability(const pnb__match_probability_use *use, char *wh
 typedef struct pnb__match_probability {
     bool has_fit, has_model;
     bool is_measure; /* the score is the probability: match_prob */
-    pnb_match_fit fit;
+    pnb_match_probability_fit fit;
     double a, b; /* the model's, with has_model */
     size_t n_gallery;
     char *path; /* of the calibration file; NULL: none */
@@ -64,7 +64,7 @@ typedef struct pnb__match_probability {
  * probability itself where its a and b are told, or carried by a set and of such rows. `odds` is
  * released by pnb__match_probability_reset in any case. Errors  ARG (the calibration is of
  * something else, a limit it cannot give), NOT_FOUND (a limit without a calibration), and as
- * pnb_match_fit_load */
+ * pnb_match_probability_fit_load */
 pnb_status pnb__match_probability_load(pnb__app *app, const pnb__match_probability_use *use,
                                        const pnb__list_limits *limits,
                                        pnb__match_probability *odds);

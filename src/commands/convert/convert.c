@@ -71,11 +71,11 @@ static pnb_status carry_all(const pnb__convert_opts *o, const pnb_preprocess *pp
 static pnb_model_convert_opts model_opts(const pnb__app *app, const pnb__convert_opts *o)
 {
     pnb_model_convert_opts c = {.seed = (uint64_t)app->common.seed};
-    c.to = strcmp(o->to, "hf") == 0          ? PNB_LAYOUT_HF
-           : strcmp(o->to, "open_clip") == 0 ? PNB_LAYOUT_OPEN_CLIP
-           : strcmp(o->to, "pcme") == 0      ? PNB_LAYOUT_PCME
-           : strcmp(o->to, "pcmepp") == 0    ? PNB_LAYOUT_PCMEPP
-                                             : PNB_LAYOUT_PROLIP;
+    c.to = strcmp(o->to, "hf") == 0          ? PNB_KEYS_HF
+           : strcmp(o->to, "open_clip") == 0 ? PNB_KEYS_OPEN_CLIP
+           : strcmp(o->to, "pcme") == 0      ? PNB_KEYS_PCME
+           : strcmp(o->to, "pcmepp") == 0    ? PNB_KEYS_PCMEPP
+                                             : PNB_KEYS_PROLIP;
     if (o->n_unc_layers != PNB__INT_UNSET)
         c.n_unc_layers = (size_t)o->n_unc_layers;
     if (o->image_size != PNB__INT_UNSET)
@@ -106,10 +106,10 @@ static pnb_status convert(pnb__app *app, const pnb__convert_opts *o, pnb__result
     c.preprocess_json = words;
     PNB_TRY(pnb_model_convert(app->ctx, o->dir, o->out, &c, notes, err));
     PNB_TRY(carry_all(o, knows ? &pp : NULL, &n_carried, err));
-    if (!knows && c.to != PNB_LAYOUT_PCME) /* it is known of that family */
+    if (!knows && c.to != PNB_KEYS_PCME) /* it is known of that family */
         pnb__warn(app, "%s does not say how pictures are prepared; neither does %s", o->dir,
                   o->out);
-    if (knows && pp.resize_to > 0 && c.to == PNB_LAYOUT_OPEN_CLIP)
+    if (knows && pp.resize_to > 0 && c.to == PNB_KEYS_OPEN_CLIP)
         pnb__warn(app,
                   "open_clip has no words for resizing to %d and cropping to %d: it will "
                   "differ from this model",

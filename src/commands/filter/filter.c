@@ -69,7 +69,7 @@ done:
 double pnb__filter_p_match(const pnb__filter_run *run, double score)
 {
     if (run->has_fit)
-        return pnb_match_fit_apply(&run->fit, score, 0);
+        return pnb_match_probability_fit_apply(&run->fit, score, 0);
     if (run->is_measure)
         return score;
     return pnb__measure_has_logits(run->opts->measure)
@@ -90,7 +90,7 @@ static pnb_status load_calibration(pnb__app *app, pnb__filter_run *run, bool *is
                                       &run->measure_opts,
                                       .match_is_told = false};
     char why[320];
-    pnb_status status = pnb_match_fit_load(&run->fit, path, &app->err);
+    pnb_status status = pnb_match_probability_fit_load(&run->fit, path, &app->err);
     if (status != PNB_OK)
         return status;
     if (pnb_measure_is_symmetric(use.measure) &&
@@ -477,7 +477,7 @@ static void reset(pnb__filter_run *run)
     pnb__free(run->p_match);
     pnb__free(run->image_u);
     pnb__free(run->text_u);
-    pnb_match_fit_reset(&run->fit);
+    pnb_match_probability_fit_reset(&run->fit);
     pnb_pair_filter_reset(&run->filter);
     pnb__pair_data_close(&run->data);
     pnb__aligned_reset(&run->pairs);

@@ -45,8 +45,8 @@ typedef struct pnb__filter_run {
     char **kept_texts;        /* [images] captions read from the data set, or NULL */
     unsigned char *within;    /* [pairs] or NULL */
     bool has_fit;
-    pnb_match_fit fit; /* of the calibration */
-    bool is_measure;   /* the score is the probability: match_prob */
+    pnb_match_probability_fit fit; /* of the calibration */
+    bool is_measure;               /* the score is the probability: match_prob */
     double match_scale, match_bias;
     pnb_pair_filter filter;
 } pnb__filter_run;

@@ -36,7 +36,7 @@ static void report(const pnb__way *way, pnb__result *r)
 /* Not what was asked for already. */
 static const char *what_keeps_more(const pnb__quantize_opts *o)
 {
-    if (o->to != PNB_STORE_INT8)
+    if (o->to != PNB_WEIGHTS_INT8)
         return "";
     return o->activation_bits < 8 ? ", --activation-bits 8 or --to bf16 keep more"
                                   : ", --to bf16 keeps more";
@@ -118,7 +118,7 @@ static pnb_status embed_in_every_way(pnb__ways *w, const pnb__quantize_opts *o)
         status = pnb_model_quantize(w->encoder->model, o->to, o->activation_bits, &w->app->err);
     if (status == PNB_OK)
         status = pnb__ways_add(w, w->encoder->info->weights_stored,
-                               o->to == PNB_STORE_INT8 ? PNB_PRECISION_INT8 : PNB_PRECISION_FP32);
+                               o->to == PNB_WEIGHTS_INT8 ? PNB_PRECISION_INT8 : PNB_PRECISION_FP32);
     return status;
 }
 

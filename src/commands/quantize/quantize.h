@@ -13,7 +13,7 @@ typedef struct pnb__quantize_opts {
     pnb_encoder_opts parts;          /* `use` follows from the set below */
     const pnb__image_inputs *images; /* what the two models are compared on; at least one of both */
     const pnb__text_inputs *texts;
-    pnb_model_store to;
+    pnb_weight_type to;
     int activation_bits;
     double min_cosine, min_rank, min_top1; /* limits of the figures below */
 } pnb__quantize_opts;

@@ -175,14 +175,14 @@ done:
     return status;
 }
 
-/* Strangeness by one rule, of known pictures (fit and judged) and of strange ones (judged). */
-typedef struct strange {
+/* Scores by one rule, of known pictures (fit and judged) and of unknown ones (judged). */
+typedef struct ood_scores {
     double *all, *fit, *known, *unknown;
     bool *is_right;
     size_t n_fit, n_known, n_unknown;
-} strange;
+} ood_scores;
 
-static void strange_reset(strange *s)
+static void ood_scores_reset(ood_scores *s)
 {
     pnb__free(s->all);
     pnb__free(s->fit);
@@ -191,7 +191,7 @@ static void strange_reset(strange *s)
     pnb__free(s->is_right);
 }
 
-static pnb_status strange_create(strange *s, size_t n, pnb_error *err)
+static pnb_status ood_scores_create(ood_scores *s, size_t n, pnb_error *err)
 {
     s->all = pnb__alloc_array(n, sizeof *s->all);
     s->fit = pnb__alloc_array(n, sizeof *s->fit);
@@ -203,7 +203,7 @@ static pnb_status strange_create(strange *s, size_t n, pnb_error *err)
     return failed ? pnb__fail_nomem(err, 4 * n * sizeof(double)) : PNB_OK;
 }
 
-static void divide(strange *s, const pnb_predictions *p, const int32_t *label)
+static void divide(ood_scores *s, const pnb_predictions *p, const int32_t *label)
 {
     for (size_t i = 0, turn = 0; i < p->n; i++) {
         if (label[i] < 0) {
@@ -221,11 +221,11 @@ static pnb_status none_row(pnb__report *r, pnb_none_rule rule, const pnb_predict
                            const classes *half)
 {
     pnb_error *err = &r->app->err;
-    strange s = {0};
+    ood_scores s = {0};
     pnb_none_figures f;
     double threshold = 0; /* of dummies: they are one more class */
     pnb_status status;
-    PNB_TRY(strange_create(&s, p->n, err));
+    PNB_TRY(ood_scores_create(&s, p->n, err));
     PNB_TRY(pnb_ood_score(rule, p, r->all.image_u, s.all, err));
     divide(&s, p, half->label);
     if (rule != PNB_NONE_DUMMY)
@@ -240,7 +240,7 @@ static pnb_status none_row(pnb__report *r, pnb_none_rule rule, const pnb_predict
     pnb__result_cell_real(r->more, f.positive_accuracy, 3);
     pnb__result_cell_real(r->more, f.negative_accuracy, 3);
 done:
-    strange_reset(&s);
+    ood_scores_reset(&s);
     return status;
 }
 

@@ -18,7 +18,7 @@ enum { N_LENGTHS = 12 };
 
 /* ---- reliability ---- */
 
-static pnb_status reliability(pnb__report *r, pnb_match_fit *fit)
+static pnb_status reliability(pnb__report *r, pnb_match_probability_fit *fit)
 {
     const pnb__retrieval *run = &r->all;
     pnb__app *app = r->app;
@@ -42,7 +42,7 @@ static pnb_status reliability(pnb__report *r, pnb_match_fit *fit)
     opts.model_a = has_model ? run->images->info.logit_scale : (double)NAN;
     opts.model_b = has_model ? run->images->info.logit_bias : (double)NAN;
     opts.seed = (uint64_t)app->common.seed;
-    PNB_TRY(pnb_match_fit_compute(app->ctx, &job, fit, assessment, &app->err));
+    PNB_TRY(pnb_match_probability_fit_compute(app->ctx, &job, fit, assessment, &app->err));
     pnb__assessment_report(fit, assessment, r->more);
     pnb__draw_reliability(&r->page);
     pnb__draw_lists(&r->page);
@@ -58,7 +58,7 @@ done:
 /* Too few queries, or scores that do not tell matches, are an answer here and no failure. */
 pnb_status pnb__report_reliability(pnb__report *r)
 {
-    pnb_match_fit fit = {0};
+    pnb_match_probability_fit fit = {0};
     r->page.shown = r->more;
     pnb__page_section(
         &r->page, "Do probabilities hold?",
@@ -80,7 +80,7 @@ pnb_status pnb__report_reliability(pnb__report *r)
         pnb_error_reset(&r->app->err);
         status = PNB_OK;
     }
-    pnb_match_fit_reset(&fit);
+    pnb_match_probability_fit_reset(&fit);
     return status;
 }
 

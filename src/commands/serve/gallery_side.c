@@ -70,7 +70,7 @@ pnb_status pnb__gallery_side_conformal(const pnb__gallery_side *s, double alpha,
                                        const pnb__found *found, size_t n, size_t *n_kept,
                                        const char **by, pnb_error *err)
 {
-    const pnb_match_fit *fit = &s->odds.fit;
+    const pnb_match_probability_fit *fit = &s->odds.fit;
     bool is_other_size = s->odds.has_fit && fit->n_gallery != s->odds.n_gallery;
     pnb_conformal_kind kind = is_other_size ? PNB_CONFORMAL_SCORE : fit->conformal.kind;
     double *score = NULL, cutoff;

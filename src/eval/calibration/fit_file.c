@@ -1,5 +1,6 @@
-/* Fits on disk: the calibration of a set (pnb_match_fit) and the scaling of classification scores
- * (pnb_scaling), each one JSON object. docs/formats.md#calibration has the keys.
+/* Fits on disk: the calibration of a set (pnb_match_probability_fit) and the scaling of
+ * classification scores (pnb_scaling), each one JSON object. docs/formats.md#calibration has the
+ * keys.
  *
  * Reading checks every number as if a stranger had written it: what loads can be applied. */
 #include "eval/calibration/fit_file.h"
@@ -111,7 +112,8 @@ static pnb_status save(json_t *root, bool ok, const char *path, pnb_error *err)
     return status;
 }
 
-pnb_status pnb_match_fit_save(const pnb_match_fit *fit, const char *path, pnb_error *err)
+pnb_status pnb_match_probability_fit_save(const pnb_match_probability_fit *fit, const char *path,
+                                          pnb_error *err)
 {
     bool ok = true;
     if (!(fit->has_platt || fit->has_isotonic) || fit->conformal.n == 0 ||
@@ -326,7 +328,7 @@ static void read_origin(pnb__jobj *o, pnb_fit_origin *out, const side_keys *keys
     read_side(o, keys->gallery, &out->gallery, err);
 }
 
-static void read_counts(pnb__jobj *o, pnb_match_fit *fit, pnb_error *err)
+static void read_counts(pnb__jobj *o, pnb_match_probability_fit *fit, pnb_error *err)
 {
     const int64_t most = (int64_t)1 << 53;
     fit->n_gallery = (size_t)pnb__json_get_int_in(o, "n_gallery", 0, 1, most, err);
@@ -341,7 +343,7 @@ static void read_counts(pnb__jobj *o, pnb_match_fit *fit, pnb_error *err)
          err);
 }
 
-static void read_match(pnb__jobj *o, pnb_match_fit *fit, pnb_error *err)
+static void read_match(pnb__jobj *o, pnb_match_probability_fit *fit, pnb_error *err)
 {
     read_origin(o, &fit->origin, &match_sides, err);
     want(o, fit->origin.has_measure, "the measure is unknown", err);
@@ -380,24 +382,26 @@ static pnb__jobj open_root(json_t *root, const char *format, const char *where, 
     return o;
 }
 
-pnb_status pnb__match_fit_read(pnb_match_fit *out, json_t *root, const char *where, pnb_error *err)
+pnb_status pnb__match_probability_fit_read(pnb_match_probability_fit *out, json_t *root,
+                                           const char *where, pnb_error *err)
 {
     pnb__jobj o = open_root(root, MATCH_FORMAT, where, err);
-    *out = (pnb_match_fit){0};
+    *out = (pnb_match_probability_fit){0};
     if (o.status == PNB_OK)
         read_match(&o, out, err);
     if (o.status != PNB_OK)
-        pnb_match_fit_reset(out);
+        pnb_match_probability_fit_reset(out);
     return o.status;
 }
 
-pnb_status pnb_match_fit_load(pnb_match_fit *out, const char *path, pnb_error *err)
+pnb_status pnb_match_probability_fit_load(pnb_match_probability_fit *out, const char *path,
+                                          pnb_error *err)
 {
     json_t *root = NULL;
-    *out = (pnb_match_fit){0};
+    *out = (pnb_match_probability_fit){0};
     pnb_status status = pnb__json_load_file(&root, path, MAX_FILE_BYTES, err);
     if (status == PNB_OK)
-        status = pnb__match_fit_read(out, root, path, err);
+        status = pnb__match_probability_fit_read(out, root, path, err);
     json_decref(root);
     return status;
 }

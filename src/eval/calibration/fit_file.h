@@ -7,7 +7,8 @@
 
 /* `where` starts messages. `out` is all zero, or untouched for a scaling, on failure.
  * Errors  FORMAT, NOMEM */
-pnb_status pnb__match_fit_read(pnb_match_fit *out, json_t *root, const char *where, pnb_error *err);
+pnb_status pnb__match_probability_fit_read(pnb_match_probability_fit *out, json_t *root,
+                                           const char *where, pnb_error *err);
 pnb_status pnb__scaling_read(pnb_scaling *out, json_t *root, const char *where, pnb_error *err);
 
 #endif

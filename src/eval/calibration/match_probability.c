@@ -31,16 +31,17 @@ pnb_match_opts pnb_match_opts_default(void)
                             .n_alphas = 4};
 }
 
-void pnb_match_fit_reset(pnb_match_fit *fit)
+void pnb_match_probability_fit_reset(pnb_match_probability_fit *fit)
 {
     if (fit == NULL)
         return;
     pnb_isotonic_reset(&fit->isotonic);
     pnb_conformal_reset(&fit->conformal);
-    *fit = (pnb_match_fit){0};
+    *fit = (pnb_match_probability_fit){0};
 }
 
-double pnb_match_fit_apply(const pnb_match_fit *fit, double score, size_t n_gallery)
+double pnb_match_probability_fit_apply(const pnb_match_probability_fit *fit, double score,
+                                       size_t n_gallery)
 {
     double p = fit->method == PNB_MATCH_ISOTONIC ? pnb_isotonic_apply(&fit->isotonic, score)
                                                  : pnb_platt_apply(&fit->platt, score);
@@ -124,14 +125,15 @@ typedef struct split {
     part fit, held;                   /* of the fit that is kept, and all that are assessed */
     size_t n_folds;                   /* 1: the held-out part */
     size_t border[PNB_MAX_FOLDS + 1]; /* of the folds in `order` */
-    pnb_match_fit own[PNB_MAX_FOLDS]; /* with folds: without fold f */
-    const pnb_match_fit *assessed[PNB_MAX_FOLDS]; /* what judges the queries of fold f */
+    pnb_match_probability_fit own[PNB_MAX_FOLDS]; /* with folds: without fold f */
+    const pnb_match_probability_fit
+        *assessed[PNB_MAX_FOLDS]; /* what judges the queries of fold f */
 } split;
 
 static void reset_split(split *s)
 {
     for (size_t f = 0; f < s->n_folds; f++)
-        pnb_match_fit_reset(&s->own[f]);
+        pnb_match_probability_fit_reset(&s->own[f]);
     pnb__free(s->order);
     reset_part(&s->fit);
     reset_part(&s->held);
@@ -182,8 +184,8 @@ done:
 
 /* ---- fitting ---- */
 
-static pnb_status fit_conformal(pnb_match_fit *fit, const part *p, const pnb__match_pairs *pairs,
-                                pnb_error *err)
+static pnb_status fit_conformal(pnb_match_probability_fit *fit, const part *p,
+                                const pnb__match_pairs *pairs, pnb_error *err)
 {
     size_t n = PNB_MIN(p->n, (size_t)MAX_CONFORMAL); /* any part of a shuffle is a random part */
     double *values = pnb__alloc_array(3 * n, sizeof *values);
@@ -201,20 +203,20 @@ static pnb_status fit_conformal(pnb_match_fit *fit, const part *p, const pnb__ma
     return status;
 }
 
-static pnb_status fit_part(pnb_match_fit *fit, const part *p, const pnb__match_pairs *pairs,
-                           const pnb_match_opts *o, pnb_error *err)
+static pnb_status fit_part(pnb_match_probability_fit *fit, const part *p,
+                           const pnb__match_pairs *pairs, const pnb_match_opts *o, pnb_error *err)
 {
     pnb_status status = PNB_OK;
-    *fit = (pnb_match_fit){.origin = {.has_measure = true,
-                                      .measure = o->search.measure,
-                                      .measure_opts = o->search.measure_opts},
-                           .n_gallery = pairs->n_items,
-                           .n_queries = p->n,
-                           .n_matches = p->n_matches,
-                           .depth = o->depth,
-                           .base_rate = p->base_rate,
-                           .seed = o->seed,
-                           .method = o->method};
+    *fit = (pnb_match_probability_fit){.origin = {.has_measure = true,
+                                                  .measure = o->search.measure,
+                                                  .measure_opts = o->search.measure_opts},
+                                       .n_gallery = pairs->n_items,
+                                       .n_queries = p->n,
+                                       .n_matches = p->n_matches,
+                                       .depth = o->depth,
+                                       .base_rate = p->base_rate,
+                                       .seed = o->seed,
+                                       .method = o->method};
     if (o->method != PNB_MATCH_ISOTONIC) {
         PNB_TRY(pnb_platt_fit(&p->pairs, false, &fit->platt, err));
         fit->has_platt = true;
@@ -252,8 +254,9 @@ done:
 }
 
 /* What assesses each fold: fits without it, or with a held-out part the fit that is kept. */
-static pnb_status fit_folds(split *s, const pnb__match_pairs *pairs, const pnb_match_fit *kept,
-                            const pnb_match_opts *o, pnb_error *err)
+static pnb_status fit_folds(split *s, const pnb__match_pairs *pairs,
+                            const pnb_match_probability_fit *kept, const pnb_match_opts *o,
+                            pnb_error *err)
 {
     pnb_status status = PNB_OK;
     s->assessed[0] = kept;
@@ -267,7 +270,7 @@ static pnb_status fit_folds(split *s, const pnb__match_pairs *pairs, const pnb_m
 /* ---- assessing ---- */
 
 typedef struct forecast_source {
-    const pnb_match_fit *fit;
+    const pnb_match_probability_fit *fit;
     const pnb_match_opts *opts;
     pnb_forecaster which;
 } forecast_source;
@@ -338,7 +341,8 @@ static void find_ends(const split *s, const pnb__match_pairs *pairs, size_t dept
 }
 
 static pnb_status judge_all(pnb_match_assessment *a, const split *s, const pnb__match_pairs *pairs,
-                            const pnb_match_fit *fit, const pnb_match_opts *o, pnb_error *err)
+                            const pnb_match_probability_fit *fit, const pnb_match_opts *o,
+                            pnb_error *err)
 {
     size_t ends[PNB_MAX_FOLDS] = {0}, n_folds = s->n_folds;
     pnb_status status = PNB_OK;
@@ -367,8 +371,8 @@ done:
 
 /* ---- conformal lists of the held-out queries ---- */
 
-static pnb_status cut_offs(const pnb_match_fit *fit, double alpha, double out[PNB_N_CONFORMALS],
-                           pnb_error *err)
+static pnb_status cut_offs(const pnb_match_probability_fit *fit, double alpha,
+                           double out[PNB_N_CONFORMALS], pnb_error *err)
 {
     pnb_status status = PNB_OK;
     for (int k = 0; status == PNB_OK && k < PNB_N_CONFORMALS; k++)
@@ -401,7 +405,8 @@ static void add_lists(pnb_match_coverage *c, const pnb__match_pairs *pairs, size
 }
 
 static pnb_status cover(pnb_match_assessment *a, const split *s, const pnb__match_pairs *pairs,
-                        const pnb_match_fit *fit, const pnb_match_opts *o, pnb_error *err)
+                        const pnb_match_probability_fit *fit, const pnb_match_opts *o,
+                        pnb_error *err)
 {
     pnb_status status = PNB_OK;
     a->n_alphas = o->n_alphas;
@@ -470,8 +475,8 @@ static void describe(pnb_match_assessment *a, const split *s, const pnb__match_p
     a->held_base_rate = s->held.base_rate;
 }
 
-static pnb_status compute(const pnb_ctx *ctx, const pnb_match_job *job, pnb_match_fit *fit,
-                          pnb_match_assessment *a, pnb_error *err)
+static pnb_status compute(const pnb_ctx *ctx, const pnb_match_job *job,
+                          pnb_match_probability_fit *fit, pnb_match_assessment *a, pnb_error *err)
 {
     const pnb__match_sample sample = {job->opts->max_pairs, job->opts->depth, job->opts->seed};
     pnb__match_pairs pairs = {0};
@@ -500,13 +505,14 @@ done:
     return status;
 }
 
-pnb_status pnb_match_fit_compute(const pnb_ctx *ctx, const pnb_match_job *job, pnb_match_fit *fit,
-                                 pnb_match_assessment *assessment, pnb_error *err)
+pnb_status pnb_match_probability_fit_compute(const pnb_ctx *ctx, const pnb_match_job *job,
+                                             pnb_match_probability_fit *fit,
+                                             pnb_match_assessment *assessment, pnb_error *err)
 {
     const pnb_match_opts defaults = pnb_match_opts_default();
     pnb_match_job filled = *job;
     pnb_match_assessment *own = pnb__alloc_zero(1, sizeof *own);
-    *fit = (pnb_match_fit){0};
+    *fit = (pnb_match_probability_fit){0};
     if (own == NULL)
         return pnb__fail_nomem(err, sizeof *own);
     filled.opts = job->opts != NULL ? job->opts : &defaults;
@@ -514,7 +520,7 @@ pnb_status pnb_match_fit_compute(const pnb_ctx *ctx, const pnb_match_job *job, p
     if (status == PNB_OK && assessment != NULL)
         *assessment = *own;
     if (status != PNB_OK)
-        pnb_match_fit_reset(fit);
+        pnb_match_probability_fit_reset(fit);
     pnb__free(own);
     return status;
 }

@@ -3,7 +3,7 @@
  *
  * Belonging to a class is the positive answer: a false positive is a stranger that is accepted, and
  * FPR@95 is their share at the threshold that accepts 95% of those who belong. A picture is called
- * none when its strangeness is above the threshold; ties with it are accepted. */
+ * none when its ood_score is above the threshold; ties with it are accepted. */
 #include <math.h>
 #include <string.h>
 
@@ -69,19 +69,19 @@ static size_t allowed(size_t n, double rate)
     return count < (double)n ? (size_t)count : n;
 }
 
-static pnb_status sort_for_rate(pnb__valued **sorted, const double *strangeness, size_t n,
+static pnb_status sort_for_rate(pnb__valued **sorted, const double *ood_score, size_t n,
                                 double rate, pnb_error *err)
 {
     pnb_status status = check_rate(n, rate, err);
-    return status == PNB_OK ? pnb__sorted(sorted, strangeness, n, "strangeness of picture", err)
+    return status == PNB_OK ? pnb__sorted(sorted, ood_score, n, "ood score of picture", err)
                             : status;
 }
 
-pnb_status pnb_none_fit_rejected(const double *strangeness, size_t n, double rate,
-                                 double *threshold, pnb_error *err)
+pnb_status pnb_none_fit_rejected(const double *ood_score, size_t n, double rate, double *threshold,
+                                 pnb_error *err)
 {
     pnb__valued *sorted;
-    pnb_status status = sort_for_rate(&sorted, strangeness, n, rate, err);
+    pnb_status status = sort_for_rate(&sorted, ood_score, n, rate, err);
     if (status != PNB_OK)
         return status;
     size_t m = allowed(n, rate);
@@ -90,11 +90,11 @@ pnb_status pnb_none_fit_rejected(const double *strangeness, size_t n, double rat
     return PNB_OK;
 }
 
-pnb_status pnb_none_fit_accepted(const double *strangeness, size_t n, double rate,
-                                 double *threshold, pnb_error *err)
+pnb_status pnb_none_fit_accepted(const double *ood_score, size_t n, double rate, double *threshold,
+                                 pnb_error *err)
 {
     pnb__valued *sorted;
-    pnb_status status = sort_for_rate(&sorted, strangeness, n, rate, err);
+    pnb_status status = sort_for_rate(&sorted, ood_score, n, rate, err);
     if (status != PNB_OK)
         return status;
     size_t m = allowed(n, rate);

@@ -408,19 +408,19 @@ pnb_status pnb_model_convert(const pnb_ctx *ctx, const char *dir, const char *ou
     notes[0] = '\0';
     /* The other layouts would leave it out, and what was asked for would be missed only when the
      * model is trained. */
-    if (o->n_unc_layers > 0 && o->to != PNB_LAYOUT_PCMEPP)
+    if (o->n_unc_layers > 0 && o->to != PNB_KEYS_PCMEPP)
         return pnb__fail(err, PNB_ARG,
                          "blocks of uncertainty are asked for: only PCME++'s layout has them");
     PNB_TRY(check_free(out, err));
     PNB_TRY(pnb_model_load_with(&m, ctx, dir, &o->sizes, err));
     bool is_prolip = m->config.family == PNB__FAMILY_PROLIP;
-    if (o->to == PNB_LAYOUT_PROLIP && is_prolip)
+    if (o->to == PNB_KEYS_PROLIP && is_prolip)
         status = copy_prolip(m, out, err);
-    else if (o->to == PNB_LAYOUT_PCME)
+    else if (o->to == PNB_KEYS_PCME)
         status = to_pcme(m, out, err);
-    else if (o->to == PNB_LAYOUT_PCMEPP)
+    else if (o->to == PNB_KEYS_PCMEPP)
         status = pnb__convert_to_pcmepp(m, out, o, notes, err);
-    else if (o->to == PNB_LAYOUT_PROLIP)
+    else if (o->to == PNB_KEYS_PROLIP)
         status = to_prolip(m, out, o, notes, 1024, err);
     else
         status = rename_weights(m, out, o, notes, err);

@@ -25,7 +25,7 @@ typedef struct fixture {
     pnb__app app;
     char log[2000];
     pnb_embeddings *set, *queries;
-    pnb_match_fit fit;
+    pnb_match_probability_fit fit;
     bool is_told; /* a and b of match_prob */
 } fixture;
 
@@ -48,9 +48,9 @@ static pnb_embeddings *make_set(size_t n, const char *modality)
 }
 
 /* A fit to a set's own rows with noise: enough for all parts of a calibration. */
-static pnb_match_fit make_fit(const pnb_embeddings *set, const pnb_embeddings *asked)
+static pnb_match_probability_fit make_fit(const pnb_embeddings *set, const pnb_embeddings *asked)
 {
-    pnb_match_fit fit;
+    pnb_match_probability_fit fit;
     pnb_match_opts o = pnb_match_opts_default();
     float queries[2 * N];
     pnb_truth *truth = NULL;
@@ -61,7 +61,7 @@ static pnb_match_fit make_fit(const pnb_embeddings *set, const pnb_embeddings *a
     assert_int_equal(pnb_truth_create_aligned(&truth, N, NULL), PNB_OK);
     const pnb_match_job job = {&q, &g, truth, &o};
     pnb_error err = PNB_ERROR_INIT;
-    if (pnb_match_fit_compute(NULL, &job, &fit, NULL, &err) != PNB_OK)
+    if (pnb_match_probability_fit_compute(NULL, &job, &fit, NULL, &err) != PNB_OK)
         fail_msg("%s", err.text);
     fit.origin.queries = pnb_fit_side_of(asked);
     fit.origin.gallery = pnb_fit_side_of(set);
@@ -81,7 +81,7 @@ static int setup(void **state)
     f->queries = make_set(1, "text");
     f->fit = make_fit(f->set, f->queries);
     *state = f;
-    return pnb_match_fit_save(&f->fit, other_path, NULL) == PNB_OK ? 0 : -1;
+    return pnb_match_probability_fit_save(&f->fit, other_path, NULL) == PNB_OK ? 0 : -1;
 }
 
 static int teardown(void **state)
@@ -89,7 +89,7 @@ static int teardown(void **state)
     fixture *f = *state;
     pnb_embeddings_free(f->set);
     pnb_embeddings_free(f->queries);
-    pnb_match_fit_reset(&f->fit);
+    pnb_match_probability_fit_reset(&f->fit);
     free(f);
     unlink(fit_path);
     unlink(other_path);
@@ -182,11 +182,12 @@ static void file_beside_the_set(void **state)
     fixture *f = *state;
     pnb__match_probability odds;
     pnb__list_limits limits = no_limits;
-    assert_int_equal(pnb_match_fit_save(&f->fit, fit_path, NULL), PNB_OK);
+    assert_int_equal(pnb_match_probability_fit_save(&f->fit, fit_path, NULL), PNB_OK);
     assert_int_equal(load(f, PNB_MEASURE_CSD, &no_limits, &odds), PNB_OK);
     assert_string_equal(odds.path, fit_path);
     for (double s = -1; s <= 1; s += 0.125)
-        assert_true(pnb__match_probability_of(&odds, s) == pnb_match_fit_apply(&f->fit, s, 0));
+        assert_true(pnb__match_probability_of(&odds, s) ==
+                    pnb_match_probability_fit_apply(&f->fit, s, 0));
     pnb__match_probability_reset(&odds);
     limits.calibration = "none";
     assert_int_equal(load(f, PNB_MEASURE_CSD, &limits, &odds), PNB_OK);
@@ -228,7 +229,7 @@ static void queries_of_another_modality(void **state)
     pnb__match_probability odds;
     pnb__list_limits limits = no_limits;
     set_modality(f->queries, "image");
-    assert_int_equal(pnb_match_fit_save(&f->fit, fit_path, NULL), PNB_OK);
+    assert_int_equal(pnb_match_probability_fit_save(&f->fit, fit_path, NULL), PNB_OK);
     assert_int_equal(load(f, PNB_MEASURE_CSD, &no_limits, &odds), PNB_OK);
     assert_non_null(strstr(f->log, "on text queries, these are image"));
     assert_true(isnan(pnb__match_probability_of(&odds, 0.9)) &&
@@ -261,12 +262,12 @@ static void unknown_origin(void **state)
     pnb__match_probability odds;
     for (int of_set = 0; of_set < 2; of_set++) {
         pnb__list_limits limits = no_limits;
-        pnb_match_fit old = f->fit;
+        pnb_match_probability_fit old = f->fit;
         if (of_set)
             set_modality(f->queries, "");
         else
             old.origin.queries.modality[0] = '\0';
-        assert_int_equal(pnb_match_fit_save(&old, fit_path, NULL), PNB_OK);
+        assert_int_equal(pnb_match_probability_fit_save(&old, fit_path, NULL), PNB_OK);
         assert_int_equal(load(f, PNB_MEASURE_CSD, &no_limits, &odds), PNB_OK);
         assert_non_null(strstr(f->log, "--trust-calibration"));
         assert_true(isnan(pnb__match_probability_of(&odds, 0.9)));
@@ -278,7 +279,8 @@ static void unknown_origin(void **state)
         limits.trust = true;
         assert_int_equal(load(f, PNB_MEASURE_CSD, &limits, &odds), PNB_OK);
         assert_non_null(strstr(f->log, "on your word"));
-        assert_true(pnb__match_probability_of(&odds, 0.9) == pnb_match_fit_apply(&f->fit, 0.9, 0));
+        assert_true(pnb__match_probability_of(&odds, 0.9) ==
+                    pnb_match_probability_fit_apply(&f->fit, 0.9, 0));
         assert_string_equal(pnb__match_probability_source(&odds), "calibration");
         pnb__match_probability_reset(&odds);
         set_modality(f->queries, "text");
@@ -291,7 +293,7 @@ static void file_of_something_else(void **state)
     fixture *f = *state;
     pnb__match_probability odds;
     pnb__list_limits limits = no_limits;
-    assert_int_equal(pnb_match_fit_save(&f->fit, fit_path, NULL), PNB_OK);
+    assert_int_equal(pnb_match_probability_fit_save(&f->fit, fit_path, NULL), PNB_OK);
     assert_int_equal(load(f, PNB_MEASURE_W2, &no_limits, &odds), PNB_OK);
     assert_non_null(strstr(f->log, "it is not used"));
     assert_true(isnan(pnb__match_probability_of(&odds, 0.3)));
@@ -318,7 +320,7 @@ static void file_of_something_else(void **state)
     pnb__match_probability_reset(&odds);
     set_weights(f, "w1");
     memset(f->fit.gallery_ids_sha256, 'e', 64);
-    assert_int_equal(pnb_match_fit_save(&f->fit, fit_path, NULL), PNB_OK);
+    assert_int_equal(pnb_match_probability_fit_save(&f->fit, fit_path, NULL), PNB_OK);
     assert_int_equal(load(f, PNB_MEASURE_CSD, &no_limits, &odds), PNB_OK);
     assert_non_null(strstr(f->log, "other rows"));
     assert_true(odds.has_fit);
@@ -332,12 +334,13 @@ static void gallery_of_another_size(void **state)
     pnb_embeddings *whole = f->set;
     pnb__match_probability odds;
     pnb__list_limits limits = {.min_probability = NAN, .conformal_alpha = 0.2};
-    assert_int_equal(pnb_match_fit_save(&f->fit, fit_path, NULL), PNB_OK);
+    assert_int_equal(pnb_match_probability_fit_save(&f->fit, fit_path, NULL), PNB_OK);
     f->set = make_set(2 * N, "image");
     assert_int_equal(load(f, PNB_MEASURE_CSD, &limits, &odds), PNB_OK);
     assert_non_null(strstr(f->log, "scaled"));
     assert_int_equal(odds.kind, PNB_CONFORMAL_SCORE);
-    double p = pnb_match_fit_apply(&f->fit, 0.9, 0), half = pnb__match_probability_of(&odds, 0.9);
+    double p = pnb_match_probability_fit_apply(&f->fit, 0.9, 0),
+           half = pnb__match_probability_of(&odds, 0.9);
     assert_true(fabs(half / (1 - half) - 0.5 * p / (1 - p)) < 1e-12);
     assert_true(isnan(pnb__match_probability_first(&odds, 0.9)));
     pnb__match_probability_reset(&odds);
@@ -345,7 +348,7 @@ static void gallery_of_another_size(void **state)
     assert_int_equal(load(f, PNB_MEASURE_CSD, &limits, &odds), PNB_ARG);
     pnb__match_probability_reset(&odds);
     f->fit.depth = 3;
-    assert_int_equal(pnb_match_fit_save(&f->fit, fit_path, NULL), PNB_OK);
+    assert_int_equal(pnb_match_probability_fit_save(&f->fit, fit_path, NULL), PNB_OK);
     assert_int_equal(load(f, PNB_MEASURE_CSD, &no_limits, &odds), PNB_OK);
     assert_non_null(strstr(f->log, "first hits among 40 rows"));
     assert_false(odds.has_fit);

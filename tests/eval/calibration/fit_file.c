@@ -63,10 +63,10 @@ static void match_round_trip(void **state)
 {
     (void)state;
     world w;
-    pnb_match_fit fit, back;
+    pnb_match_probability_fit fit, back;
     make_world(&w, 300, 60, 0.9, 1);
     w.opts.seed = 5;
-    assert_ok(pnb_match_fit_compute(NULL, &w.job, &fit, NULL, err));
+    assert_ok(pnb_match_probability_fit_compute(NULL, &w.job, &fit, NULL, err));
     fit.origin.queries =
         (pnb_fit_side){.modality = "text",
                        .family = "vmf",
@@ -81,8 +81,8 @@ static void match_round_trip(void **state)
     snprintf(fit.gallery, sizeof fit.gallery, "images.safetensors");
     snprintf(fit.queries, sizeof fit.queries, "caf\xe9.safetensors"); /* no UTF-8: left out */
     snprintf(fit.truth, sizeof fit.truth, "val.pairs");
-    assert_ok(pnb_match_fit_save(&fit, path, err));
-    assert_ok(pnb_match_fit_load(&back, path, err));
+    assert_ok(pnb_match_probability_fit_save(&fit, path, err));
+    assert_ok(pnb_match_probability_fit_load(&back, path, err));
     same_origin(&back.origin, &fit.origin);
     assert_string_equal(back.gallery_ids_sha256, fit.gallery_ids_sha256);
     assert_string_equal(back.gallery, "images.safetensors");
@@ -100,11 +100,11 @@ static void match_round_trip(void **state)
     assert_int_equal(back.conformal.kind, fit.conformal.kind);
     for (int k = 0; k < PNB_N_CONFORMALS; k++)
         same_values(back.conformal.value[k], fit.conformal.value[k], fit.conformal.n);
-    pnb_match_fit_reset(&back);
-    pnb_match_fit_reset(&fit);
-    assert_fails(pnb_match_fit_save(&fit, path, err), PNB_ARG, "holds no fit");
-    assert_ok(pnb_match_fit_load(&back, path, err)); /* the old file is still there */
-    pnb_match_fit_reset(&back);
+    pnb_match_probability_fit_reset(&back);
+    pnb_match_probability_fit_reset(&fit);
+    assert_fails(pnb_match_probability_fit_save(&fit, path, err), PNB_ARG, "holds no fit");
+    assert_ok(pnb_match_probability_fit_load(&back, path, err)); /* the old file is still there */
+    pnb_match_probability_fit_reset(&back);
     free_world(&w);
 }
 
@@ -163,30 +163,30 @@ static void match_from_strangers(void **state)
         {"\"conformal\": {", "\"conformity\": {", "conformal is missing"},
         {"0.1, 0.2", "0.1, null", "score[1]"},
     };
-    pnb_match_fit fit;
+    pnb_match_probability_fit fit;
     write_text(GOOD);
-    assert_ok(pnb_match_fit_load(&fit, path, err));
+    assert_ok(pnb_match_probability_fit_load(&fit, path, err));
     assert_true(fit.has_platt && !fit.has_first && fit.conformal.kind == PNB_CONFORMAL_RANK);
-    assert_near(pnb_match_fit_apply(&fit, 0.25, 0), 0.5, 1e-15, 0);
-    pnb_match_fit_reset(&fit);
+    assert_near(pnb_match_probability_fit_apply(&fit, 0.25, 0), 0.5, 1e-15, 0);
+    pnb_match_probability_fit_reset(&fit);
     /* version 1 told the weights of both sides, and no more */
     write_changed("\"n_gallery\": 9", "\"weights_sha256\": \"w1\", \"n_gallery\": 9");
-    assert_ok(pnb_match_fit_load(&fit, path, err));
+    assert_ok(pnb_match_probability_fit_load(&fit, path, err));
     same_side(&fit.origin.queries, &(pnb_fit_side){.weights_sha256 = "w1"});
     same_side(&fit.origin.gallery, &fit.origin.queries);
     assert_int_equal(fit.origin.measure_opts.n_samples, pnb_measure_opts_default().n_samples);
-    pnb_match_fit_reset(&fit);
+    pnb_match_probability_fit_reset(&fit);
     for (size_t i = 0; i < PNB_COUNT(faults); i++) {
         write_changed(faults[i].from, faults[i].to);
-        assert_fails(pnb_match_fit_load(&fit, path, err), PNB_FORMAT, faults[i].says);
+        assert_fails(pnb_match_probability_fit_load(&fit, path, err), PNB_FORMAT, faults[i].says);
         assert_true(fit.conformal.value[0] == NULL && fit.isotonic.score == NULL);
     }
     write_text("[1, 2]");
-    assert_fails(pnb_match_fit_load(&fit, path, err), PNB_FORMAT, "wanted an object");
+    assert_fails(pnb_match_probability_fit_load(&fit, path, err), PNB_FORMAT, "wanted an object");
     write_text("{\"format\": ");
-    assert_fails(pnb_match_fit_load(&fit, path, err), PNB_FORMAT, "line 1");
+    assert_fails(pnb_match_probability_fit_load(&fit, path, err), PNB_FORMAT, "line 1");
     unlink(path);
-    assert_fails(pnb_match_fit_load(&fit, path, err), PNB_NOT_FOUND, path);
+    assert_fails(pnb_match_probability_fit_load(&fit, path, err), PNB_NOT_FOUND, path);
     write_text(GOOD); /* drop_dir removes it */
 }
 

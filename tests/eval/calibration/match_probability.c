@@ -21,11 +21,11 @@ static void near_the_fit_by_hand(void **state)
 {
     (void)state;
     world w;
-    pnb_match_fit fit;
+    pnb_match_probability_fit fit;
     pnb_match_assessment *a = new_assessment();
     make_world(&w, 600, 120, 0.8, 1);
     w.opts.holdout = 0.001;
-    assert_ok(pnb_match_fit_compute(NULL, &w.job, &fit, a, err));
+    assert_ok(pnb_match_probability_fit_compute(NULL, &w.job, &fit, a, err));
     size_t n_queries = 600 - 54, n = 0;
     double *score = malloc(n_queries * 120 * sizeof *score);
     int *label = malloc(n_queries * 120 * sizeof *label);
@@ -45,7 +45,7 @@ static void near_the_fit_by_hand(void **state)
     assert_true(a->is_exact && fit.n_gallery == 120 && fit.n_queries == a->n_fit);
     assert_near(a->forecast[PNB_FORECASTER_PLATT].fit.p_mean, fit.base_rate, 0, 1e-9);
     assert_near(a->forecast[PNB_FORECASTER_PLATT].fit.base_rate, fit.base_rate, 0, 1e-9);
-    pnb_match_fit_reset(&fit);
+    pnb_match_probability_fit_reset(&fit);
     free(score);
     free(label);
     free(a);
@@ -57,24 +57,24 @@ static void sampled_near_exact(void **state)
 {
     (void)state;
     world w;
-    pnb_match_fit exact, sampled, again;
+    pnb_match_probability_fit exact, sampled, again;
     pnb_match_assessment *a = new_assessment();
     pnb_ctx *ctx = threads(3);
     make_world(&w, 700, 300, 0.9, 2);
     w.opts.method = PNB_MATCH_PLATT;
-    assert_ok(pnb_match_fit_compute(NULL, &w.job, &exact, NULL, err));
+    assert_ok(pnb_match_probability_fit_compute(NULL, &w.job, &exact, NULL, err));
     w.opts.max_pairs = 21000;
-    assert_ok(pnb_match_fit_compute(NULL, &w.job, &sampled, a, err));
+    assert_ok(pnb_match_probability_fit_compute(NULL, &w.job, &sampled, a, err));
     assert_false(a->is_exact);
     assert_true(a->n_fit_pairs + a->n_held_pairs <= 21000 + w.truth->n_pairs);
     assert_near(sampled.platt.a, exact.platt.a, 0, 0.05);
     assert_near(sampled.platt.b, exact.platt.b, 0, 0.05);
-    assert_ok(pnb_match_fit_compute(ctx, &w.job, &again, NULL, err));
+    assert_ok(pnb_match_probability_fit_compute(ctx, &w.job, &again, NULL, err));
     assert_true(again.platt.a == sampled.platt.a && again.platt.b == sampled.platt.b);
     assert_true(again.conformal.kind == sampled.conformal.kind);
-    pnb_match_fit_reset(&exact);
-    pnb_match_fit_reset(&sampled);
-    pnb_match_fit_reset(&again);
+    pnb_match_probability_fit_reset(&exact);
+    pnb_match_probability_fit_reset(&sampled);
+    pnb_match_probability_fit_reset(&again);
     pnb_ctx_free(ctx);
     free(a);
     free_world(&w);
@@ -86,13 +86,13 @@ static void held_out_figures(void **state)
 {
     (void)state;
     world w;
-    pnb_match_fit fit;
+    pnb_match_probability_fit fit;
     pnb_match_assessment *a = new_assessment();
     make_world(&w, 1500, 100, 0.9, 3);
     w.opts.holdout = 0.5;
     w.opts.model_a = 20;
     w.opts.model_b = -10;
-    assert_ok(pnb_match_fit_compute(NULL, &w.job, &fit, a, err));
+    assert_ok(pnb_match_probability_fit_compute(NULL, &w.job, &fit, a, err));
     const pnb_match_forecast *f = a->forecast;
     for (int i = PNB_FORECASTER_PLATT; i <= PNB_FORECASTER_ISOTONIC; i++) {
         assert_true(f[i].is_known && f[i].held.nll < f[PNB_FORECASTER_BASE_RATE].held.nll);
@@ -110,10 +110,11 @@ static void held_out_figures(void **state)
                 (f[PNB_FORECASTER_ISOTONIC].held.nll < f[PNB_FORECASTER_PLATT].held.nll
                      ? PNB_MATCH_ISOTONIC
                      : PNB_MATCH_PLATT));
-    double p = pnb_match_fit_apply(&fit, 0.8, 0), half = pnb_match_fit_apply(&fit, 0.8, 200);
+    double p = pnb_match_probability_fit_apply(&fit, 0.8, 0),
+           half = pnb_match_probability_fit_apply(&fit, 0.8, 200);
     assert_near(half / (1 - half), 0.5 * p / (1 - p), 0, 1e-12);
-    assert_true(pnb_match_fit_apply(&fit, 0.8, 100) == p);
-    pnb_match_fit_reset(&fit);
+    assert_true(pnb_match_probability_fit_apply(&fit, 0.8, 100) == p);
+    pnb_match_probability_fit_reset(&fit);
     free(a);
     free_world(&w);
 }
@@ -123,16 +124,16 @@ static void model_is_the_score(void **state)
 {
     (void)state;
     world w;
-    pnb_match_fit fit;
+    pnb_match_probability_fit fit;
     pnb_match_assessment *a = new_assessment();
     make_world(&w, 120, 60, 0.9, 4);
     w.opts.n_folds = 2;
     w.opts.search.measure = PNB_MEASURE_MATCH_PROB;
-    assert_ok(pnb_match_fit_compute(NULL, &w.job, &fit, a, err));
+    assert_ok(pnb_match_probability_fit_compute(NULL, &w.job, &fit, a, err));
     assert_false(a->forecast[PNB_FORECASTER_MODEL].is_known);
-    pnb_match_fit_reset(&fit);
+    pnb_match_probability_fit_reset(&fit);
     w.opts.model_is_score = true;
-    assert_ok(pnb_match_fit_compute(NULL, &w.job, &fit, a, err));
+    assert_ok(pnb_match_probability_fit_compute(NULL, &w.job, &fit, a, err));
     double *p = malloc(120 * 60 * sizeof *p), sum = 0, n = 0;
     assert_non_null(p);
     assert_ok(pnb_measure_block(PNB_MEASURE_MATCH_PROB, w.job.queries, w.job.gallery,
@@ -144,7 +145,7 @@ static void model_is_the_score(void **state)
     assert_true(a->forecast[PNB_FORECASTER_MODEL].is_known);
     assert_near(a->forecast[PNB_FORECASTER_MODEL].held.p_mean, sum / n, 0, 1e-6);
     free(p);
-    pnb_match_fit_reset(&fit);
+    pnb_match_probability_fit_reset(&fit);
     free(a);
     free_world(&w);
 }
@@ -155,16 +156,16 @@ static void fit_to_first_hits(void **state)
     (void)state;
     enum { DEPTH = 4 };
     world w;
-    pnb_match_fit fit, sampled;
+    pnb_match_probability_fit fit, sampled;
     pnb_match_assessment *a = new_assessment();
     pnb_hits hits;
     pnb_search_opts top = pnb_search_opts_default();
     make_world(&w, 1500, 100, 0.9, 8);
     w.opts.depth = DEPTH;
     w.opts.holdout = 0.001;
-    assert_ok(pnb_match_fit_compute(NULL, &w.job, &fit, NULL, err));
+    assert_ok(pnb_match_probability_fit_compute(NULL, &w.job, &fit, NULL, err));
     w.opts.max_pairs = 1; /* as few as may be: the first hits are there all the same */
-    assert_ok(pnb_match_fit_compute(NULL, &w.job, &sampled, NULL, err));
+    assert_ok(pnb_match_probability_fit_compute(NULL, &w.job, &sampled, NULL, err));
     assert_near(sampled.platt.a, fit.platt.a, 0, 1e-10); /* hits come in another order */
     assert_near(sampled.platt.b, fit.platt.b, 0, 1e-10);
     top.k = DEPTH;
@@ -183,14 +184,14 @@ static void fit_to_first_hits(void **state)
     assert_near(fit.platt.a, want.a, 0, 0.01);
     assert_near(fit.platt.b, want.b, 0, 0.01);
     assert_int_equal(fit.depth, DEPTH);
-    assert_true(isnan(pnb_match_fit_apply(&fit, 0.5, 50)));
+    assert_true(isnan(pnb_match_probability_fit_apply(&fit, 0.5, 50)));
     w.opts.holdout = 0.5;
-    pnb_match_fit_reset(&fit);
-    assert_ok(pnb_match_fit_compute(NULL, &w.job, &fit, a, err));
+    pnb_match_probability_fit_reset(&fit);
+    assert_ok(pnb_match_probability_fit_compute(NULL, &w.job, &fit, a, err));
     assert_int_equal(a->n_held_pairs, a->n_held * DEPTH);
     assert_true(a->forecast[PNB_FORECASTER_ISOTONIC].held.ece < 0.03);
-    pnb_match_fit_reset(&fit);
-    pnb_match_fit_reset(&sampled);
+    pnb_match_probability_fit_reset(&fit);
+    pnb_match_probability_fit_reset(&sampled);
     pnb_hits_reset(&hits);
     free(score);
     free(label);
@@ -210,16 +211,16 @@ static void conformal_lists(void **state)
     w.opts.method = PNB_MATCH_PLATT;
     w.opts.holdout = 0.5;
     for (uint64_t seed = 0; seed < SPLITS; seed++) {
-        pnb_match_fit fit;
+        pnb_match_probability_fit fit;
         w.opts.seed = seed;
-        assert_ok(pnb_match_fit_compute(NULL, &w.job, &fit, a, err));
+        assert_ok(pnb_match_probability_fit_compute(NULL, &w.job, &fit, a, err));
         for (size_t i = 0; i < 4; i++)
             for (int k = 0; k < PNB_N_CONFORMALS; k++) {
                 mean[i][k] += a->at[i].coverage[k] / SPLITS;
                 assert_true(a->at[i].mean_size[k] >= 0 && a->at[i].mean_size[k] <= 60);
                 assert_true(a->at[2].mean_size[fit.conformal.kind] <= a->at[2].mean_size[k]);
             }
-        pnb_match_fit_reset(&fit);
+        pnb_match_probability_fit_reset(&fit);
     }
     /* held-out queries of a split share its cut-off and splits share queries: within one split the
      * coverage has a deviation below sqrt(alpha (1 - alpha) 2 / 100) */
@@ -246,13 +247,13 @@ static void coverage_is_nominal(void **state)
     w.opts.method = PNB_MATCH_PLATT;
     w.opts.holdout = 0.5;
     for (uint64_t seed = 0; seed < SPLITS; seed++) {
-        pnb_match_fit fit;
+        pnb_match_probability_fit fit;
         w.opts.seed = seed;
-        assert_ok(pnb_match_fit_compute(NULL, &w.job, &fit, a, err));
+        assert_ok(pnb_match_probability_fit_compute(NULL, &w.job, &fit, a, err));
         for (size_t i = 0; i < a->n_alphas; i++)
             for (int k = 0; k < PNB_N_CONFORMALS; k++)
                 mean[i][k] += a->at[i].coverage[k] / SPLITS;
-        pnb_match_fit_reset(&fit);
+        pnb_match_probability_fit_reset(&fit);
     }
     for (size_t i = 0; i < a->n_alphas; i++)
         for (int k = 0; k < PNB_N_CONFORMALS; k++) {
@@ -269,7 +270,7 @@ static void sizes_of_lists(void **state)
 {
     (void)state;
     world w;
-    pnb_match_fit fit;
+    pnb_match_probability_fit fit;
     pnb_match_assessment *a = new_assessment();
     pnb_hits hits;
     pnb_search_opts all = pnb_search_opts_default();
@@ -277,7 +278,7 @@ static void sizes_of_lists(void **state)
     w.opts.alpha[0] = 0.4;
     w.opts.n_alphas = 1;
     w.opts.holdout = 0.5;
-    assert_ok(pnb_match_fit_compute(NULL, &w.job, &fit, a, err));
+    assert_ok(pnb_match_probability_fit_compute(NULL, &w.job, &fit, a, err));
     all.k = 50;
     assert_ok(pnb_search(NULL, w.job.queries, w.job.gallery, &all, &hits, err));
     double sizes[PNB_N_CONFORMALS] = {0};
@@ -296,7 +297,7 @@ static void sizes_of_lists(void **state)
     for (int k = 0; k < PNB_CONFORMAL_RANK; k++)
         assert_near(a->at[0].mean_size[k], sizes[k] / (double)n, 0.3, 0.3);
     pnb_hits_reset(&hits);
-    pnb_match_fit_reset(&fit);
+    pnb_match_probability_fit_reset(&fit);
     free(a);
     free_world(&w);
 }
@@ -306,12 +307,12 @@ static void folds(void **state)
 {
     (void)state;
     world w;
-    pnb_match_fit fit;
+    pnb_match_probability_fit fit;
     pnb_match_assessment *a = new_assessment();
     make_world(&w, 660, 120, 0.8, 11);
     size_t n_queries = 600, n = 0; /* with a match, as many in each of 5 folds */
     w.opts.n_folds = 5;
-    assert_ok(pnb_match_fit_compute(NULL, &w.job, &fit, a, err));
+    assert_ok(pnb_match_probability_fit_compute(NULL, &w.job, &fit, a, err));
     double *score = malloc(n_queries * 120 * sizeof *score);
     int *label = malloc(n_queries * 120 * sizeof *label);
     assert_true(score != NULL && label != NULL);
@@ -339,11 +340,12 @@ static void folds(void **state)
         assert_near(a->at[i].coverage[PNB_CONFORMAL_SCORE], wanted, 0.01, 0);
         assert_true(a->at[i].coverage[PNB_CONFORMAL_MARGIN] > wanted - 0.01);
     }
-    pnb_match_fit_reset(&fit);
+    pnb_match_probability_fit_reset(&fit);
     w.opts.n_folds = 1;
-    assert_fails(pnb_match_fit_compute(NULL, &w.job, &fit, a, err), PNB_ARG, "1 folds");
+    assert_fails(pnb_match_probability_fit_compute(NULL, &w.job, &fit, a, err), PNB_ARG, "1 folds");
     w.opts.n_folds = PNB_MAX_FOLDS + 1;
-    assert_fails(pnb_match_fit_compute(NULL, &w.job, &fit, a, err), PNB_ARG, "21 folds");
+    assert_fails(pnb_match_probability_fit_compute(NULL, &w.job, &fit, a, err), PNB_ARG,
+                 "21 folds");
     free(score);
     free(label);
     free(a);
@@ -354,7 +356,7 @@ static void bad_input(void **state)
 {
     (void)state;
     world w;
-    pnb_match_fit fit;
+    pnb_match_probability_fit fit;
     pnb_truth *other, *everything;
     int64_t all[2 * 40 * 5];
     make_world(&w, 40, 5, 0.8, 6);
@@ -363,9 +365,11 @@ static void bad_input(void **state)
     job.opts = &o;
     assert_ok(pnb_truth_create_aligned(&other, 5, err));
     job.truth = other;
-    assert_fails(pnb_match_fit_compute(NULL, &job, &fit, NULL, err), PNB_SHAPE, "40 and 5 rows");
+    assert_fails(pnb_match_probability_fit_compute(NULL, &job, &fit, NULL, err), PNB_SHAPE,
+                 "40 and 5 rows");
     job.queries = job.gallery;
-    assert_fails(pnb_match_fit_compute(NULL, &job, &fit, NULL, err), PNB_ARG, "at least 10");
+    assert_fails(pnb_match_probability_fit_compute(NULL, &job, &fit, NULL, err), PNB_ARG,
+                 "at least 10");
     pnb_truth_free(other);
     for (int64_t i = 0; i < 200; i++) {
         all[2 * i] = i / 5;
@@ -373,20 +377,24 @@ static void bad_input(void **state)
     }
     assert_ok(pnb_truth_create_pairs(&everything, 40, 5, all, 200, err));
     job = (pnb_match_job){w.job.queries, w.job.gallery, everything, &o};
-    assert_fails(pnb_match_fit_compute(NULL, &job, &fit, NULL, err), PNB_ARG, "labels are 1");
+    assert_fails(pnb_match_probability_fit_compute(NULL, &job, &fit, NULL, err), PNB_ARG,
+                 "labels are 1");
     pnb_truth_free(everything);
     job.truth = w.truth;
     o.holdout = 1.0;
-    assert_fails(pnb_match_fit_compute(NULL, &job, &fit, NULL, err), PNB_ARG, "holdout 1");
+    assert_fails(pnb_match_probability_fit_compute(NULL, &job, &fit, NULL, err), PNB_ARG,
+                 "holdout 1");
     o.holdout = 0.3;
     o.alpha[1] = (double)NAN;
-    assert_fails(pnb_match_fit_compute(NULL, &job, &fit, NULL, err), PNB_ARG, "error rate");
+    assert_fails(pnb_match_probability_fit_compute(NULL, &job, &fit, NULL, err), PNB_ARG,
+                 "error rate");
     o = w.opts;
     o.n_bins = 0;
-    assert_fails(pnb_match_fit_compute(NULL, &job, &fit, NULL, err), PNB_ARG, "0 bins");
+    assert_fails(pnb_match_probability_fit_compute(NULL, &job, &fit, NULL, err), PNB_ARG, "0 bins");
     o = w.opts;
     w.gallery.mean[3] = NAN;
-    assert_fails(pnb_match_fit_compute(NULL, &job, &fit, NULL, err), PNB_NUMERIC, "item 0");
+    assert_fails(pnb_match_probability_fit_compute(NULL, &job, &fit, NULL, err), PNB_NUMERIC,
+                 "item 0");
     for (size_t i = 0; i < 5 * 12; i++)
         w.gallery.mean[i] = w.gallery.mean[12 + i % 12];
     for (size_t i = 0; i < 5 * 12; i++)
@@ -395,9 +403,10 @@ static void bad_input(void **state)
         w.queries.mean[i] = w.queries.mean[i % 12];
         w.queries.log_var[i] = -5;
     }
-    assert_fails(pnb_match_fit_compute(NULL, &job, &fit, NULL, err), PNB_ARG, "equal scores");
+    assert_fails(pnb_match_probability_fit_compute(NULL, &job, &fit, NULL, err), PNB_ARG,
+                 "equal scores");
     assert_true(fit.isotonic.score == NULL && fit.conformal.n == 0);
-    pnb_match_fit_reset(NULL);
+    pnb_match_probability_fit_reset(NULL);
     free_world(&w);
 }
 
@@ -411,13 +420,13 @@ static void out_of_memory(void **state)
     w.opts.n_alphas = 1;
     for (long n = 0; status != PNB_OK; n++) {
         pnb_error err = PNB_ERROR_INIT;
-        pnb_match_fit fit;
+        pnb_match_probability_fit fit;
         pnb__alloc_fail_after(n);
-        status = pnb_match_fit_compute(NULL, &w.job, &fit, NULL, &err);
+        status = pnb_match_probability_fit_compute(NULL, &w.job, &fit, NULL, &err);
         pnb__alloc_fail_after(-1);
         assert_true(status == PNB_OK || (status == PNB_NOMEM && fit.conformal.n == 0));
         assert_true(n < 500);
-        pnb_match_fit_reset(&fit);
+        pnb_match_probability_fit_reset(&fit);
     }
     free_world(&w);
 }

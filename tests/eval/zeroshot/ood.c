@@ -1,4 +1,4 @@
-/* None of the above: strangeness by every rule, fitted thresholds at their edges, figures by hand.
+/* None of the above: scores by every rule, fitted thresholds at their edges, figures by hand.
  */
 #include "penumbra/classify.h"
 #include "tests/prob/support.h"

@@ -26,7 +26,7 @@ static pnb_model *open_or_fail(const char *dir)
     return m;
 }
 
-static void convert_or_fail(const char *dir, pnb_model_layout to, const char *out)
+static void convert_or_fail(const char *dir, pnb_key_mapping to, const char *out)
 {
     char notes[1024];
     pnb_error err = PNB_ERROR_INIT;
@@ -94,8 +94,8 @@ static void embed(const char *dir, float *out)
     pnb_model_free(m);
 }
 
-static void check_round_trip(const char *name, const char *file, pnb_model_layout there,
-                             pnb_model_layout back)
+static void check_round_trip(const char *name, const char *file, pnb_key_mapping there,
+                             pnb_key_mapping back)
 {
     static const char *const files[] = {"model.safetensors", "open_clip_model.safetensors",
                                         "model.safetensors"};
@@ -122,14 +122,14 @@ static void check_round_trip(const char *name, const char *file, pnb_model_layou
 static void test_round_trips_keep_every_bit(void **state)
 {
     (void)state;
-    check_round_trip("hf_first_eos", "model.safetensors", PNB_LAYOUT_OPEN_CLIP, PNB_LAYOUT_HF);
-    check_round_trip("clip_quickgelu", "model.safetensors", PNB_LAYOUT_HF, PNB_LAYOUT_OPEN_CLIP);
-    check_round_trip("siglip_tanh", "model.safetensors", PNB_LAYOUT_OPEN_CLIP, PNB_LAYOUT_HF);
-    check_round_trip("open_clip_siglip", "open_clip_model.safetensors", PNB_LAYOUT_HF,
-                     PNB_LAYOUT_OPEN_CLIP);
-    check_round_trip("openai_state_dict", "model.safetensors", PNB_LAYOUT_HF,
-                     PNB_LAYOUT_OPEN_CLIP); /* half precision stays half */
-    check_round_trip("base", "model.safetensors", PNB_LAYOUT_PROLIP, PNB_LAYOUT_PROLIP);
+    check_round_trip("hf_first_eos", "model.safetensors", PNB_KEYS_OPEN_CLIP, PNB_KEYS_HF);
+    check_round_trip("clip_quickgelu", "model.safetensors", PNB_KEYS_HF, PNB_KEYS_OPEN_CLIP);
+    check_round_trip("siglip_tanh", "model.safetensors", PNB_KEYS_OPEN_CLIP, PNB_KEYS_HF);
+    check_round_trip("open_clip_siglip", "open_clip_model.safetensors", PNB_KEYS_HF,
+                     PNB_KEYS_OPEN_CLIP);
+    check_round_trip("openai_state_dict", "model.safetensors", PNB_KEYS_HF,
+                     PNB_KEYS_OPEN_CLIP); /* half precision stays half */
+    check_round_trip("base", "model.safetensors", PNB_KEYS_PROLIP, PNB_KEYS_PROLIP);
 }
 
 static void test_conversions_that_would_lose_something_are_refused(void **state)
@@ -137,11 +137,11 @@ static void test_conversions_that_would_lose_something_are_refused(void **state)
     (void)state;
     static const struct {
         const char *name;
-        pnb_model_layout to;
+        pnb_key_mapping to;
         const char *text;
-    } bad[] = {{"base", PNB_LAYOUT_HF, "UNC"},
-               {"base", PNB_LAYOUT_OPEN_CLIP, "UNC"},
-               {"open_clip_average", PNB_LAYOUT_HF, "image pooling"}};
+    } bad[] = {{"base", PNB_KEYS_HF, "UNC"},
+               {"base", PNB_KEYS_OPEN_CLIP, "UNC"},
+               {"open_clip_average", PNB_KEYS_HF, "image pooling"}};
     for (size_t i = 0; i < PNB_COUNT(bad); i++) {
         char from[160], out[128], notes[1024];
         pnb_error err = PNB_ERROR_INIT;
@@ -187,8 +187,8 @@ static void test_prolip_from_clip(void **state)
 {
     (void)state;
     char out[128], again[128];
-    convert_or_fail(CASES "hf_first_eos", PNB_LAYOUT_PROLIP, temp(out, "prolip"));
-    convert_or_fail(CASES "hf_first_eos", PNB_LAYOUT_PROLIP, temp(again, "prolip-again"));
+    convert_or_fail(CASES "hf_first_eos", PNB_KEYS_PROLIP, temp(out, "prolip"));
+    convert_or_fail(CASES "hf_first_eos", PNB_KEYS_PROLIP, temp(again, "prolip-again"));
     pnb_model *from = open_or_fail(CASES "hf_first_eos"), *to = open_or_fail(out);
     const pnb_model_info *info = pnb_model_get_info(to);
     assert_string_equal(info->family, "prolip");
@@ -235,7 +235,7 @@ static void test_prolip_from_halves(void **state)
     char out[128];
     float wanted[256 * 64];
     pnb_safetensors *file = NULL;
-    convert_or_fail(CASES "openai_state_dict", PNB_LAYOUT_PROLIP, temp(out, "prolip-halves"));
+    convert_or_fail(CASES "openai_state_dict", PNB_KEYS_PROLIP, temp(out, "prolip-halves"));
     assert_int_equal(pnb_safetensors_open(&file, CASES "openai_state_dict/model.safetensors", NULL),
                      PNB_OK);
     const pnb_array_view *view = pnb_safetensors_find(file, key);
@@ -255,7 +255,7 @@ static void test_other_sizes_from_halves(void **state)
     char small[128];
     pnb_error err = PNB_ERROR_INIT;
     pnb_model *whole = open_or_fail(CASES "base"), *to = NULL;
-    assert_int_equal(pnb_model_quantize(whole, PNB_STORE_BF16, 7, NULL), PNB_OK);
+    assert_int_equal(pnb_model_quantize(whole, PNB_WEIGHTS_BF16, 7, NULL), PNB_OK);
     assert_int_equal(pnb_model_save(whole, temp(small, "base-halves"), NULL), PNB_OK);
     pnb_model *from = open_or_fail(small);
     assert_int_equal(pnb_model_init_json(&to, ctx, pnb_model_config_text(from), 1, NULL), PNB_OK);
@@ -272,7 +272,7 @@ static void test_prolip_from_siglip(void **state)
 {
     (void)state;
     char out[128];
-    convert_or_fail(CASES "open_clip_siglip", PNB_LAYOUT_PROLIP, temp(out, "prolip-siglip"));
+    convert_or_fail(CASES "open_clip_siglip", PNB_KEYS_PROLIP, temp(out, "prolip-siglip"));
     pnb_model *from = open_or_fail(CASES "open_clip_siglip"), *to = open_or_fail(out);
     const float *old = weight(from, "visual.positional_embedding");
     const float *bias = weight(from, "visual.conv1.bias");
@@ -292,7 +292,7 @@ static void test_prolip_reads_uncertainty_from_the_mean(void **state)
 {
     (void)state;
     char out[128];
-    convert_or_fail(CASES "siglip_tanh", PNB_LAYOUT_PROLIP, temp(out, "prolip-mean"));
+    convert_or_fail(CASES "siglip_tanh", PNB_KEYS_PROLIP, temp(out, "prolip-mean"));
     pnb_model *to = open_or_fail(out);
     assert_int_equal(pnb_model_get_info(to)->text_unc_source, PNB_TEXT_UNC_PROJECTED_MEAN);
     assert_non_null(strstr(pnb_model_config_text(to), "\"projected_mean\""));
@@ -400,7 +400,7 @@ static void test_towers_alone(void **state)
     assert_int_equal(pnb_model_encode_text(m, ids, 1, 9, &one, NULL), PNB_OK);
     assert_memory_equal(alone, whole[1], sizeof whole[1]);
     char back[128];
-    convert_or_fail(dir[2], PNB_LAYOUT_HF, temp(back, "t-again"));
+    convert_or_fail(dir[2], PNB_KEYS_HF, temp(back, "t-again"));
     pnb_model_free(open_or_fail(back));
     pnb_model_free(m);
 }
@@ -662,7 +662,7 @@ static void test_examination_names_every_key(void **state)
 static void test_out_of_memory_is_clean(void **state)
 {
     (void)state;
-    static const pnb_model_layout targets[] = {PNB_LAYOUT_OPEN_CLIP, PNB_LAYOUT_PROLIP};
+    static const pnb_key_mapping targets[] = {PNB_KEYS_OPEN_CLIP, PNB_KEYS_PROLIP};
     for (size_t t = 0; t < PNB_COUNT(targets); t++) {
         bool passed = false;
         for (long n = 0; !passed && n < 20000; n += n < 30 ? 1 : 83) {

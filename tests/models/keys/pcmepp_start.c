@@ -15,7 +15,7 @@ static pnb_status convert(const char *from, const char *name, size_t n_unc, uint
 {
     char dir[128], notes[1024];
     const pnb_model_convert_opts opts = {
-        .to = PNB_LAYOUT_PCMEPP, .seed = seed, .n_unc_layers = n_unc};
+        .to = PNB_KEYS_PCMEPP, .seed = seed, .n_unc_layers = n_unc};
     snprintf(dir, sizeof dir, "%s/%s", temp_dir, name);
     *err = (pnb_error)PNB_ERROR_INIT;
     pnb_status status = pnb_model_convert(ctx, from, dir, &opts, notes, err);
@@ -113,7 +113,7 @@ static void others_are_refused(void **state)
     assert_non_null(strstr(err.text, "pcmepp"));
     assert_int_equal(convert(CASES "hf_first_eos", "x", 99, 0, NULL, &err), PNB_ARG);
     assert_non_null(strstr(err.text, "99 blocks"));
-    const pnb_model_convert_opts elsewhere = {.to = PNB_LAYOUT_PROLIP, .n_unc_layers = 1};
+    const pnb_model_convert_opts elsewhere = {.to = PNB_KEYS_PROLIP, .n_unc_layers = 1};
     char notes[1024];
     err = (pnb_error)PNB_ERROR_INIT;
     assert_int_equal(

@@ -153,7 +153,7 @@ static void there_and_back(void **state)
     pnb_error err = PNB_ERROR_INIT;
     char dir[64], out[2][64], notes[1024], path[2][160], *bytes[2];
     size_t n[2];
-    const pnb_model_convert_opts o = {.to = PNB_LAYOUT_PCME};
+    const pnb_model_convert_opts o = {.to = PNB_KEYS_PCME};
     make_folder(dir);
     for (int i = 0; i < 2; i++) {
         snprintf(out[i], sizeof out[i], "%s-as-pcme-%d", dir, i);

@@ -360,8 +360,7 @@ static void test_unread_arguments(void **state)
 static void test_no_other_layout(void **state)
 {
     (void)state;
-    static const pnb_model_layout layouts[] = {PNB_LAYOUT_PROLIP, PNB_LAYOUT_OPEN_CLIP,
-                                               PNB_LAYOUT_HF};
+    static const pnb_key_mapping layouts[] = {PNB_KEYS_PROLIP, PNB_KEYS_OPEN_CLIP, PNB_KEYS_HF};
     char notes[1024], path[96];
     for (size_t i = 0; i < PNB_COUNT(layouts); i++) {
         pnb_error err = PNB_ERROR_INIT;

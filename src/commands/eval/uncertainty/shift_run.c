@@ -19,7 +19,7 @@ enum { MAX_SCORES = 1 << 25, N_BINS = 15 };
 
 typedef struct shift_run {
     pnb__retrieval sets;
-    pnb_match_fit fit;
+    pnb_match_probability_fit fit;
     const pnb_embeddings *queries, *gallery;
     const pnb_rows *query_rows, *gallery_rows;
     const pnb_truth *truth; /* queries to rows of the gallery */
@@ -34,7 +34,7 @@ typedef struct shift_run {
 static void run_reset(shift_run *run)
 {
     pnb__retrieval_reset(&run->sets);
-    pnb_match_fit_reset(&run->fit);
+    pnb_match_probability_fit_reset(&run->fit);
     pnb_hits_reset(&run->hits);
     pnb__free(run->row);
     pnb__free(run->first_match);
@@ -69,7 +69,7 @@ static pnb_status load(pnb__app *app, const pnb__shift_opts *o, shift_run *run)
     pnb__retrieval *s = &run->sets;
     bool texts = o->gallery_is_texts;
     pnb_status status;
-    PNB_TRY(pnb_match_fit_load(&run->fit, o->calibration, &app->err));
+    PNB_TRY(pnb_match_probability_fit_load(&run->fit, o->calibration, &app->err));
     sets.measure = run->fit.origin.measure;
     PNB_TRY(pnb__retrieval_load(app, &sets, s));
     run->gallery = texts ? s->texts : s->images;
