@@ -46,7 +46,7 @@ if(NOT PNB_CUDA_FOUND AND CMAKE_CXX_COMPILER_LOADED)
                                ${PROJECT_SOURCE_DIR}/include)
     set_target_properties(pnb_cuda_emulated PROPERTIES CXX_STANDARD 17)
     if(PNB_SANITIZE AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU") # a stack of the sanitizer's own for each fiber
-        target_compile_options(pnb_cuda_emulated PRIVATE --param=asan-use-after-return=0)
+        target_compile_options(pnb_cuda_emulated PRIVATE --param=asan-use-after-return=0 -O2)
     endif()
 endif()
 # A program of tests/kernels gets that table.

@@ -13,7 +13,6 @@
 
 #include "base/loop.h"
 
-
 /* Whether asking for the region ends the process, as the sanitizer's report does. */
 static bool is_reported(const void *p, size_t n_bytes)
 {
