@@ -1,5 +1,8 @@
-/* Affinity of threads. A process has none of its own: sched_setaffinity(0) is that of one thread,
- * so all that /proc/self/task lists are asked. One that ends meanwhile needs nothing. */
+/* Affinity of threads.
+ *
+ * A process has none of its own: sched_setaffinity(0) is that of one thread, so all that
+ * /proc/self/task lists are asked. One that ends meanwhile needs nothing, and one that starts
+ * meanwhile has the set of its parent, which is asked too. */
 #include "base/threads/affinity.h"
 
 #include <dirent.h>
