@@ -13,6 +13,7 @@ set(CMAKE_CXX_COMPILE_OBJECT
     "<CMAKE_CXX_COMPILER> <DEFINES> <INCLUDES> -fsyntax-only <FLAGS> -c <SOURCE>"
     "touch <OBJECT>")
 file(GLOB_RECURSE own CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/*.c)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${own}) # one may become such a source
 foreach(source IN LISTS own)
     file(STRINGS ${source} of_one_processor REGEX "immintrin|simd_avx|base/wide|attribute..(target|target_clones)")
     if(of_one_processor)

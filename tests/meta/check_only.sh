@@ -5,20 +5,20 @@
 need clang
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
-mkdir "$dir/examples"
+mkdir "$dir/examples" "$dir/src"
 cat >"$dir/CMakeLists.txt" <<END
 cmake_minimum_required(VERSION 3.18)
 project(planted LANGUAGES C)
 option(PNB_WERROR "" ON)
 set(PROJECT_SOURCE_DIR "$dir")
 include($PNB_SOURCE_DIR/cmake/flags.cmake)
-add_library(room STATIC room.c)
+add_library(room STATIC src/room.c)
 add_executable(program program.c)
 target_link_libraries(program PRIVATE room)
 add_custom_target(bench_programs)
 include($PNB_SOURCE_DIR/cmake/check_only.cmake)
 END
-echo 'int room(void); int room(void) { return 0; }' >"$dir/room.c"
+echo 'int room(void); int room(void) { return 0; }' >"$dir/src/room.c"
 echo 'int main(void) { return 0; }' | tee "$dir/program.c" >"$dir/examples/example.c"
 log=$dir/log
 
@@ -38,13 +38,13 @@ planted() {
     build || bad "$1 is refused when it is right again: $(cat "$log")"
 }
 self='int room(int x); int room(int x) { x = x; return x; }'
-for file in room.c program.c examples/example.c; do
+for file in src/room.c program.c examples/example.c; do
     planted $file "$self"$'\nint main(void) { return 0; }' -Wself-assign
 done
 echo "$self" >"$dir/self.c"
 gcc -Wall -Wextra -Wpedantic -Werror -fsyntax-only "$dir/self.c" || bad "the planted warning is GCC's too"
 if [ "$(uname -m)" = x86_64 ]; then
-    planted room.c '#include <immintrin.h>
+    planted src/room.c '#include <immintrin.h>
 __m256 twice(__m256 x); __m256 twice(__m256 x) { return _mm256_add_ps(x, x); }' "requires target feature 'avx'"
 fi
 finish
