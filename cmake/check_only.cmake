@@ -15,7 +15,7 @@ set(CMAKE_CXX_COMPILE_OBJECT
 file(GLOB_RECURSE own CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/*.c)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${own}) # one may become such a source
 foreach(source IN LISTS own)
-    file(STRINGS ${source} of_one_processor REGEX "immintrin|simd_avx|base/wide|attribute..(target|target_clones)")
+    file(STRINGS ${source} of_one_processor REGEX "immintrin|simd_avx|base/wide|__attribute__..target")
     if(of_one_processor)
         set_property(SOURCE ${source} APPEND PROPERTY COMPILE_OPTIONS "-Xclang;-emit-llvm-only")
     endif()

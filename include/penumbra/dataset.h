@@ -257,8 +257,9 @@ typedef struct pnb_loader_opts {
                          * begins anew; shuffled, not resampled */
     size_t n_epochs;    /* 0: without end */
     int n_workers; /* threads that prepare batches, to 256; 0: prepare in pnb_loader_next itself */
-    bool pin_workers; /* workers keep to the last n_workers of the processors that this process may
-                       * use, its other threads to the rest, until the loader is freed */
+    bool pin_workers; /* workers keep to the last n_workers of the processors that the caller may
+                       * use, all other threads of the process to the rest, and to all of them again
+                       * when the loader is freed. One such loader at a time */
     int n_prefetch;   /* batches prepared ahead, 1 to 1024 */
     int64_t
         max_image_pixels; /* of one picture; all that is decoded at once: 4 bytes times as many */
@@ -319,9 +320,10 @@ pnb_status pnb_loader_count_classes(const pnb_dataset *ds, size_t *out, pnb_erro
  * defaults. Free with pnb_loader_free; on failure *out is NULL.
  * Memory  n_prefetch + 1 batches and the cache
  * Errors  ARG (an option outside its range, a rank beyond n_ranks, a template without a place
- *         for the caption, pin_workers of as many as there are processors; by_class of samples
- * without a class), SHAPE (fewer samples than a batch with drop_last, fewer classes than a batch
- * has), NOT_FOUND (empty), LIMIT (2^32 samples), NOMEM */
+ *         for the caption; by_class of samples without a class; pin_workers without workers, with
+ *         as many as there are processors, or beside another loader that has it), SHAPE (fewer
+ *         samples than a batch with drop_last, fewer classes than a batch has), NOT_FOUND (empty),
+ *         LIMIT (2^32 samples), UNSUPPORTED (pin_workers, where threads cannot be kept), NOMEM */
 pnb_status pnb_loader_create(pnb_loader **out, const pnb_dataset *ds, const pnb_loader_opts *opts,
                              pnb_error *err);
 void pnb_loader_free(pnb_loader *loader); /* stops and joins the workers; NULL is fine */

@@ -95,8 +95,8 @@ void pnb_index_free(pnb_index *index); /* NULL is fine */
 typedef struct pnb_index_about {
     const char *kind;
     double bytes;    /* of what it keeps beside the rows */
-    double recall;   /* HNSW, IVF: at 10, measured on n_sample of its rows, held out; the lower
-                      * end of its one-sided 95% interval is the recall that was asked for */
+    double recall;   /* HNSW, IVF: at 10, measured on n_sample of its rows, held out. Effort
+                      * grew until the lower end of its one-sided 95% interval was what was asked */
     size_t n_sample; /* queries from elsewhere may find less; 0: each row is looked at */
     size_t effort;   /* rows that a walk keeps, or cells that are looked into, for that */
 } pnb_index_about;

@@ -42,7 +42,7 @@ n=$(nproc)
 want 1 "${several[@]}" --train-data s/train --name crowded --workers 1 --threads "$n" --pin-workers
 says "--pin-workers: $n threads and 1 workers want $((n + 1)) processors, this process may use $n: lower --threads"
 want 1 "${several[@]}" --train-data s/train --name nobody --pin-workers --threads 1
-says "workers of their own processors are 1 to $((n - 1)) of the $n"
+says "0 workers cannot have processors of their own among the $n"
 if [ "$n" -gt 1 ]; then
     want 0 "${several[@]}" --train-data s/train --name pinned --workers 1 --threads 1 --pin-workers
     want 0 "${several[@]}" --train-data s/train --name loose --workers 1 --threads 1

@@ -44,6 +44,9 @@ done
 echo "$self" >"$dir/self.c"
 gcc -Wall -Wextra -Wpedantic -Werror -fsyntax-only "$dir/self.c" || bad "the planted warning is GCC's too"
 if [ "$(uname -m)" = x86_64 ]; then
+    planted src/room.c 'typedef float eight __attribute__((vector_size(32)));
+__attribute__((target("sse2"))) void most(eight *x); __attribute__((target("sse2"))) void most(eight *x)
+{ *x = __builtin_ia32_maxps256(*x, *x); }' "needs target feature avx"
     planted src/room.c '#include <immintrin.h>
 __m256 twice(__m256 x); __m256 twice(__m256 x) { return _mm256_add_ps(x, x); }' "requires target feature 'avx'"
 fi

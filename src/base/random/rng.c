@@ -6,8 +6,6 @@
  * spare value has to be remembered. Not for cryptography. */
 #include "base/random/rng.h"
 
-#include <string.h>
-
 #include "base/base.h"
 
 void pnb__rng_block(uint64_t seed, uint64_t stream, uint64_t counter, uint32_t out[4])
@@ -20,7 +18,7 @@ void pnb__rng_block(uint64_t seed, uint64_t stream, uint64_t counter, uint32_t o
         k0 += PNB__PHILOX_WEYL_0;
         k1 += PNB__PHILOX_WEYL_1;
     }
-    memcpy(out, &c, sizeof c);
+    out[0] = c.c0, out[1] = c.c1, out[2] = c.c2, out[3] = c.c3;
 }
 
 void pnb__rng_init(pnb__rng *r, uint64_t seed, uint64_t stream)

@@ -104,9 +104,9 @@ double pnb__rng_normal_of(const uint32_t words[4])
     return normal_of(words[0], words[1], words[2], words[3]);
 }
 
-double pnb__rng_normal(pnb__rng *r)
+PNB__UNCHECKED double pnb__rng_normal(pnb__rng *r)
 {
-    uint32_t words[4];
+    uint32_t words[4]; /* its own: nothing to check */
     for (int i = 0; i < 4; i++)
         words[i] = pnb__rng_u32(r);
     return pnb__rng_normal_of(words);

@@ -10,6 +10,7 @@
  * Preparing a batch is left to loader_batch.c. Workers are plain threads beside the compute pool,
  * and block all signals so that Ctrl-C reaches the program's own thread. */
 #include <signal.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include "base/threads/affinity.h"
@@ -325,6 +326,9 @@ static pnb_status allocate(pnb_loader *l, pnb_error *err)
     return PNB_OK;
 }
 
+/* Two would take processors from each other, and give back what was never theirs. */
+static atomic_flag has_pinned = ATOMIC_FLAG_INIT;
+
 /* The last processors for the workers, the others for every thread that is there already and for
  * what these start, the compute pool among them. */
 static pnb_status pin(pnb_loader *l, pnb_error *err)
@@ -334,15 +338,26 @@ static pnb_status pin(pnb_loader *l, pnb_error *err)
     int n = CPU_COUNT(&l->before);
     if (l->opts.n_workers == 0 || l->opts.n_workers >= n)
         return pnb__fail(err, PNB_ARG,
-                         "loader: workers of their own processors are 1 to %d of the %d that this "
-                         "process may use, not %d",
-                         n - 1, n, l->opts.n_workers);
+                         "loader: %d workers cannot have processors of their own among the %d that "
+                         "this process may use",
+                         l->opts.n_workers, n);
     cpu_set_t others = l->before;
     l->own = pnb__affinity_take_last(&others, l->opts.n_workers);
-    l->is_pinned = true;
-    return pnb__affinity_keep_process(&others)
-               ? PNB_OK
-               : pnb__fail(err, PNB_UNSUPPORTED, "loader: this system keeps no threads apart");
+    if (pnb__affinity_keep_process(&others))
+        return PNB_OK;
+    pnb__affinity_keep_process(&l->before); /* those that were moved */
+    return pnb__fail(err, PNB_UNSUPPORTED, "loader: this system keeps no threads apart");
+}
+
+static pnb_status pin_alone(pnb_loader *l, pnb_error *err)
+{
+    if (atomic_flag_test_and_set(&has_pinned))
+        return pnb__fail(err, PNB_ARG, "loader: another one keeps its workers apart already");
+    pnb_status status = pin(l, err);
+    l->is_pinned = status == PNB_OK;
+    if (!l->is_pinned)
+        atomic_flag_clear(&has_pinned);
+    return status;
 }
 
 static pnb_status start_workers(pnb_loader *l, pnb_error *err)
@@ -388,7 +403,7 @@ pnb_status pnb_loader_create(pnb_loader **out, const pnb_dataset *ds, const pnb_
     if (status == PNB_OK)
         status = allocate(l, err);
     if (status == PNB_OK && l->opts.pin_workers)
-        status = pin(l, err);
+        status = pin_alone(l, err);
     if (status == PNB_OK)
         status = start_workers(l, err);
     if (status == PNB_OK)
@@ -414,8 +429,10 @@ void pnb_loader_free(pnb_loader *l)
     if (!l)
         return;
     stop_workers(l);
-    if (l->is_pinned)
+    if (l->is_pinned) {
         pnb__affinity_keep_process(&l->before);
+        atomic_flag_clear(&has_pinned);
+    }
     for (size_t i = 0; l->rooms && i < l->n_rooms; i++)
         pnb__batch_room_free(&l->rooms[i]);
     for (size_t i = 0; l->cache.images && i < l->n_samples; i++)

@@ -240,7 +240,7 @@ static pnb_status check_pinned(const pnb__contrastive *c, pnb_error *err)
         return PNB_OK;
     return pnb__fail(err, PNB_ARG,
                      "--pin-workers: %d threads and %d workers want %d processors, this process "
-                     "may use %d: lower --threads or --workers",
+                     "may use %d: lower --threads or --workers, or leave it out",
                      threads, workers, threads + workers, n);
 }
 

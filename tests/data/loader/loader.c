@@ -432,7 +432,7 @@ static void test_pinned(void **state)
     pnb_loader_opts o = opts_of(CPU_COUNT(&before)); /* none would be left */
     o.pin_workers = true;
     assert_int_equal(pnb_loader_create(&l, ds, &o, &error), PNB_ARG);
-    assert_non_null(strstr(error.text, "of their own processors"));
+    assert_non_null(strstr(error.text, "cannot have processors of their own"));
     o.n_workers = 0; /* nobody to keep apart */
     assert_int_equal(pnb_loader_create(&l, ds, &o, NULL), PNB_ARG);
     assert_true(pnb__affinity_get(&now));
@@ -447,6 +447,12 @@ static void test_pinned(void **state)
     assert_int_equal(n_threads_on(&last), 1);
     assert_int_equal(n_threads_on(&before), 0);
     assert_true(n_threads_on(&others) >= n_threads);
+    pnb_loader *second = NULL;
+    pnb_error_reset(&error);
+    assert_int_equal(pnb_loader_create(&second, ds, &o, &error), PNB_ARG);
+    assert_non_null(strstr(error.text, "another one"));
+    assert_int_equal(n_threads_on(&last), 1); /* the first still has what it had */
+    assert_int_equal(n_threads_on(&before), 0);
     pnb_loader_free(l);
     assert_true(pnb__affinity_get(&now));
     assert_true(CPU_EQUAL(&now, &before));
