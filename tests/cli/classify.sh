@@ -170,7 +170,13 @@ prints '"fpr95"'
 want 0 "${none[@]}" margin --none-reject 0.2
 want 0 "${none[@]}" threshold --none-fpr 0.1 --val-negatives strangers
 prints "fitted on the validation negatives"
-want 0 "${none[@]}" score --none-threshold=-0.5
+want 0 "${none[@]}" score --none-threshold=-0.5 --predictions ood.jsonl
+check "none is a score above the threshold" python3 - <<'PY'
+import json
+rows = [json.loads(line) for line in open("ood.jsonl")]
+assert rows and all(r["none"] == (r["ood_score"] > -0.5) for r in rows), rows[:3]
+assert len({r["ood_score"] for r in rows}) > 3, rows[:3]
+PY
 want 0 "${none[@]}" uncertainty --none-reject 0
 # With validation pictures the threshold is theirs, not that of the pictures that are judged.
 threshold() { # FILE OPTIONS...

@@ -82,6 +82,24 @@ static void recall_of_other_queries(void **state)
     free(m);
 }
 
+/* Of rows that are there hundreds of times any copy is as near as another. */
+static void copies_are_found(void **state)
+{
+    (void)state;
+    made *m = make();
+    for (size_t i = 0; i < N; i++) {
+        memcpy(m->mean + i * DIM, m->mean + i % 5 * DIM, DIM * sizeof *m->mean);
+        memcpy(m->log_var + i * DIM, m->log_var + i % 5 * DIM, DIM * sizeof *m->log_var);
+    }
+    for (pnb_index_kind kind = PNB_INDEX_HNSW; kind <= PNB_INDEX_IVF; kind++) {
+        const pnb_index_about about = describe(m, kind, 0.99);
+        assert_int_equal(about.n_sample, 256);
+        assert_true(about.recall >= 1);
+        assert_true(about.effort <= 64); /* by numbers of rows no effort would do */
+    }
+    free(m);
+}
+
 static void few_rows(void **state)
 {
     (void)state;
@@ -98,8 +116,8 @@ int main(void)
 {
     if (pnb__faiss_version() == NULL)
         return without_faiss();
-    const struct CMUnitTest tests[] = {cmocka_unit_test(effort_for_recall),
-                                       cmocka_unit_test(recall_of_other_queries),
-                                       cmocka_unit_test(few_rows)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(effort_for_recall), cmocka_unit_test(recall_of_other_queries),
+        cmocka_unit_test(copies_are_found), cmocka_unit_test(few_rows)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
