@@ -321,8 +321,9 @@ pnb_status pnb_loader_count_classes(const pnb_dataset *ds, size_t *out, pnb_erro
  * Memory  n_prefetch + 1 batches and the cache
  * Errors  ARG (an option outside its range, a rank beyond n_ranks, a template without a place
  *         for the caption; by_class of samples without a class; pin_workers without workers, with
- *         as many as there are processors, or beside another loader that has it), SHAPE (fewer
- *         samples than a batch with drop_last, fewer classes than a batch has), NOT_FOUND (empty),
+ *         as many as there are processors, or where threads of the process keep to different ones,
+ *         as beside another loader that has it), SHAPE (fewer samples than a batch with drop_last,
+ *         fewer classes than a batch has), NOT_FOUND (empty),
  *         LIMIT (2^32 samples), UNSUPPORTED (pin_workers, where threads cannot be kept), NOMEM */
 pnb_status pnb_loader_create(pnb_loader **out, const pnb_dataset *ds, const pnb_loader_opts *opts,
                              pnb_error *err);

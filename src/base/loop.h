@@ -2,8 +2,10 @@
  *
  * The sanitizers look at every access by itself: six sevenths of the time that a product of
  * matrices takes in a sanitized build. A loop whose extents are known before it runs is left out by
- * PNB__UNCHECKED, and asks PNB__CHECK_REGION for all it will touch: the same overruns are found,
- * reported where the region is asked for. Both are nothing in other builds. */
+ * PNB__UNCHECKED, and asks PNB__CHECK_REGION for all it will touch: extents that leave their
+ * memory are found as before, reported where the region is asked for. A loop that goes beyond what
+ * was asked for is not: tests see it by its values, and by those around what it writes. Both are
+ * nothing in other builds. */
 #ifndef PNB_BASE_LOOP_H
 #define PNB_BASE_LOOP_H
 

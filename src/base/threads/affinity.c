@@ -27,22 +27,38 @@ cpu_set_t pnb__affinity_take_last(cpu_set_t *set, int n)
     return last;
 }
 
-bool pnb__affinity_keep_thread(const cpu_set_t *set)
+static bool has_set(pid_t id, const cpu_set_t *set)
 {
-    return sched_setaffinity(0, sizeof *set, set) == 0;
+    cpu_set_t its;
+    return sched_getaffinity(id, sizeof its, &its) == 0 ? CPU_EQUAL(&its, set) : errno == ESRCH;
+}
+
+static bool take_set(pid_t id, const cpu_set_t *set)
+{
+    return sched_setaffinity(id, sizeof *set, set) == 0 || errno == ESRCH;
+}
+
+static bool all_threads(bool (*ask)(pid_t, const cpu_set_t *), const cpu_set_t *set)
+{
+    DIR *tasks = opendir("/proc/self/task");
+    bool is_true = tasks != NULL;
+    for (struct dirent *task; is_true && (task = readdir(tasks)) != NULL;) {
+        char *end;
+        long id = strtol(task->d_name, &end, 10);
+        if (*end == '\0')
+            is_true = ask((pid_t)id, set);
+    }
+    if (tasks != NULL)
+        closedir(tasks);
+    return is_true;
+}
+
+bool pnb__affinity_is_shared(const cpu_set_t *set)
+{
+    return all_threads(has_set, set);
 }
 
 bool pnb__affinity_keep_process(const cpu_set_t *set)
 {
-    DIR *tasks = opendir("/proc/self/task");
-    bool is_kept = tasks != NULL;
-    for (struct dirent *task; is_kept && (task = readdir(tasks)) != NULL;) {
-        char *end;
-        long id = strtol(task->d_name, &end, 10);
-        if (*end == '\0' && sched_setaffinity((pid_t)id, sizeof *set, set) != 0)
-            is_kept = errno == ESRCH;
-    }
-    if (tasks != NULL)
-        closedir(tasks);
-    return is_kept;
+    return all_threads(take_set, set);
 }

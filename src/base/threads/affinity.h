@@ -14,8 +14,8 @@ bool pnb__affinity_get(cpu_set_t *out);
 /* Takes the n of the highest numbers out of *set and returns them; of fewer than n, all. */
 cpu_set_t pnb__affinity_take_last(cpu_set_t *set, int n);
 
-/* The calling thread from now on. */
-bool pnb__affinity_keep_thread(const cpu_set_t *set);
+/* Whether every thread that this process has may use just these. */
+bool pnb__affinity_is_shared(const cpu_set_t *set);
 
 /* Every thread that this process has, so whatever these start. */
 bool pnb__affinity_keep_process(const cpu_set_t *set);

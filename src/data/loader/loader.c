@@ -10,7 +10,6 @@
  * Preparing a batch is left to loader_batch.c. Workers are plain threads beside the compute pool,
  * and block all signals so that Ctrl-C reaches the program's own thread. */
 #include <signal.h>
-#include <stdatomic.h>
 #include <string.h>
 
 #include "base/threads/affinity.h"
@@ -177,8 +176,6 @@ static pnb__batch_job make_job(pnb_loader *l, uint64_t ticket)
 static void *work(void *user)
 {
     pnb_loader *l = user;
-    if (l->is_pinned)
-        pnb__affinity_keep_thread(&l->own);
     pthread_mutex_lock(&l->lock);
     while (!l->is_stopping) {
         uint64_t ticket = l->next_ticket;
@@ -326,15 +323,16 @@ static pnb_status allocate(pnb_loader *l, pnb_error *err)
     return PNB_OK;
 }
 
-/* Two would take processors from each other, and give back what was never theirs. */
-static atomic_flag has_pinned = ATOMIC_FLAG_INIT;
-
 /* The last processors for the workers, the others for every thread that is there already and for
  * what these start, the compute pool among them. */
 static pnb_status pin(pnb_loader *l, pnb_error *err)
 {
     if (!pnb__affinity_get(&l->before))
         return pnb__fail(err, PNB_UNSUPPORTED, "loader: more processors than can be told apart");
+    if (!pnb__affinity_is_shared(&l->before)) /* would be lost, and another loader's with them */
+        return pnb__fail(err, PNB_ARG,
+                         "loader: threads of this process, as another loader's workers, keep to "
+                         "processors of their own already");
     int n = CPU_COUNT(&l->before);
     if (l->opts.n_workers == 0 || l->opts.n_workers >= n)
         return pnb__fail(err, PNB_ARG,
@@ -343,37 +341,31 @@ static pnb_status pin(pnb_loader *l, pnb_error *err)
                          l->opts.n_workers, n);
     cpu_set_t others = l->before;
     l->own = pnb__affinity_take_last(&others, l->opts.n_workers);
-    if (pnb__affinity_keep_process(&others))
-        return PNB_OK;
-    pnb__affinity_keep_process(&l->before); /* those that were moved */
-    return pnb__fail(err, PNB_UNSUPPORTED, "loader: this system keeps no threads apart");
-}
-
-static pnb_status pin_alone(pnb_loader *l, pnb_error *err)
-{
-    if (atomic_flag_test_and_set(&has_pinned))
-        return pnb__fail(err, PNB_ARG, "loader: another one keeps its workers apart already");
-    pnb_status status = pin(l, err);
-    l->is_pinned = status == PNB_OK;
-    if (!l->is_pinned)
-        atomic_flag_clear(&has_pinned);
-    return status;
+    l->is_pinned = true; /* pnb_loader_free gives back also where some were moved */
+    if (!pnb__affinity_keep_process(&others))
+        return pnb__fail(err, PNB_UNSUPPORTED, "loader: this system keeps no threads apart");
+    return PNB_OK;
 }
 
 static pnb_status start_workers(pnb_loader *l, pnb_error *err)
 {
     sigset_t all, before;
+    pthread_attr_t attr;
     pnb_status status = PNB_OK;
+    pthread_attr_init(&attr);
+    if (l->is_pinned) /* from their first step: another loader has to see them */
+        pthread_attr_setaffinity_np(&attr, sizeof l->own, &l->own);
     sigfillset(&all);
     sigdelset(&all, SIGBUS); /* is of who reads a mapped file */
     pthread_sigmask(SIG_SETMASK, &all, &before);
     for (int i = 0; i < l->opts.n_workers && status == PNB_OK; i++) {
-        if (pthread_create(&l->threads[i], NULL, work, l) == 0)
+        if (pthread_create(&l->threads[i], &attr, work, l) == 0)
             l->n_threads++;
         else
             status = pnb__fail(err, PNB_NOMEM, "loader: worker thread %d could not be started", i);
     }
     pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy(&attr);
     return status;
 }
 
@@ -403,7 +395,7 @@ pnb_status pnb_loader_create(pnb_loader **out, const pnb_dataset *ds, const pnb_
     if (status == PNB_OK)
         status = allocate(l, err);
     if (status == PNB_OK && l->opts.pin_workers)
-        status = pin_alone(l, err);
+        status = pin(l, err);
     if (status == PNB_OK)
         status = start_workers(l, err);
     if (status == PNB_OK)
@@ -429,10 +421,8 @@ void pnb_loader_free(pnb_loader *l)
     if (!l)
         return;
     stop_workers(l);
-    if (l->is_pinned) {
+    if (l->is_pinned)
         pnb__affinity_keep_process(&l->before);
-        atomic_flag_clear(&has_pinned);
-    }
     for (size_t i = 0; l->rooms && i < l->n_rooms; i++)
         pnb__batch_room_free(&l->rooms[i]);
     for (size_t i = 0; l->cache.images && i < l->n_samples; i++)

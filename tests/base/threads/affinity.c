@@ -1,5 +1,4 @@
-/* Affinity: which processors are taken, and that a thread and all threads of a process keep to
- * them. */
+/* Affinity: which processors are taken, and that all threads of a process keep to them. */
 #include "base/threads/affinity.h"
 
 #include <setjmp.h>
@@ -67,10 +66,15 @@ static void threads_keep_to_their_set(void **state)
     assert_int_equal(pthread_create(&thread, NULL, look_twice, &o), 0);
     sem_wait(&o.told);
     assert_true(CPU_EQUAL(&o.first, &before));
+    assert_true(pnb__affinity_is_shared(&before));
 
-    assert_true(pnb__affinity_keep_thread(&last)); /* this one, and no other */
+    /* this one, and no other */
+    assert_int_equal(sched_setaffinity(0, sizeof last, &last), 0);
     assert_true(pnb__affinity_get(&found));
     assert_true(CPU_EQUAL(&found, &last));
+    bool is_one = CPU_COUNT(&before) == 1; /* processor: nothing can differ */
+    assert_int_equal(pnb__affinity_is_shared(&last), is_one);
+    assert_int_equal(pnb__affinity_is_shared(&before), is_one);
     sem_post(&o.ask);
     pthread_join(thread, NULL);
     assert_true(CPU_EQUAL(&o.then, &before));
@@ -79,6 +83,7 @@ static void threads_keep_to_their_set(void **state)
     assert_int_equal(pthread_create(&thread, NULL, look_twice, &o), 0);
     sem_wait(&o.told);
     assert_true(pnb__affinity_keep_process(&last)); /* all that are there */
+    assert_true(pnb__affinity_is_shared(&last));
     sem_post(&o.ask);
     pthread_join(thread, NULL);
     assert_true(CPU_EQUAL(&o.first, &before));
@@ -86,7 +91,6 @@ static void threads_keep_to_their_set(void **state)
     assert_true(pnb__affinity_keep_process(&before));
     cpu_set_t none;
     CPU_ZERO(&none);
-    assert_false(pnb__affinity_keep_thread(&none));
     assert_false(pnb__affinity_keep_process(&none));
     sem_destroy(&o.ask);
     sem_destroy(&o.told);
