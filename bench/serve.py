@@ -2,10 +2,12 @@
 """Claims about `penumbra serve`, over loopback alone: what HTTP costs, and what it bears.
 
 ViT-B/16 on two threads: pictures a second at 32 clients are 0.95 of `bench encode` at the batch size
-that is reached; one client waits for `encode` of one picture and 5 ms (p50 and p99; the second also
-beside p99 of `encode` itself). A search in a million rows of 512 by a vector is 1.1 of `bench search` for one query. 1,000 open connections that ask
-now and then for 60 s: no error, memory the same within 2%. 100,000 malformed requests, to a build with
-AddressSanitizer where BENCH_SANITIZED names one: no crash, no stuck worker.
+that is reached; one client waits for `encode` of one picture and 5 ms, the median for its median and
+the slowest of a hundred for its slowest of a hundred. Both in turn, five times, and of the five the
+median: what else a shared machine does meets both. A search in a million rows of 512 by a vector is
+1.1 of `bench search` for one query. 1,000 open connections that ask now and then for 60 s: no error,
+memory the same within 2%. 100,000 malformed requests, to a build with AddressSanitizer where
+BENCH_SANITIZED names one: no crash, no stuck worker.
 
   BENCH_ONLY       parts to run, by comma: encode,search,open,malformed
   BENCH_SIZE       rows in place of a million
@@ -31,7 +33,7 @@ from benchlib import median
 N = int(os.environ.get("BENCH_SIZE", "1000000"))
 DIM = 512
 ONLY = os.environ.get("BENCH_ONLY", "encode,search,open,malformed").split(",")
-N_CLIENTS, SECONDS = 32, 30
+N_CLIENTS, SECONDS, ROUNDS = 32, 15, 5
 N_OPEN, OPEN_SECONDS = 1000, 60
 N_MALFORMED, N_SENDERS = 100000, 8
 
@@ -89,11 +91,11 @@ def picture_bodies():
     return [json.dumps({"input": u, "encoding_format": "base64"}) for u in urls]
 
 
-def encode_rate(model, batch):
-    """Pictures a second, and seconds of a call (the median, and of 99 in 100), of `bench encode`."""
+def encode_times(model, batch, seconds):
+    """Seconds of a call, the median and of 99 in 100, of `bench encode`."""
     r = benchlib.penumbra("bench", "encode", "--model", model, "--tower", "image", "--batch", batch,
-                          "--seconds", SECONDS if batch == 1 else 8, "--json", wait="sleeping").json()
-    return batch / r["median_s"], r["median_s"], r["p99_s"]
+                          "--seconds", seconds, "--json", wait="sleeping").json()
+    return r["median_s"], r["p99_s"]
 
 
 def run_clients(server, bodies, n_clients, seconds):
@@ -125,29 +127,46 @@ def share(values, q):
     return values[min(len(values) - 1, int(q * len(values)))]
 
 
+def batch_counts(server):
+    return [server.metric("batch_size_count"), server.metric("batch_size_sum")]
+
+
+def rate_of_clients(server, bodies):
+    """Pictures a second of all clients, and the size of their batches."""
+    before = batch_counts(server)
+    taken, whole = run_clients(server, bodies, N_CLIENTS, SECONDS)
+    n_batches, n_rows = (b - a for a, b in zip(before, batch_counts(server)))
+    return len(taken) / whole, max(1, round(n_rows / n_batches))
+
+
+def in_turn(rounds, one, other):
+    """(of one, of the other) a round: what else the machine does meets both."""
+    return [(one(), other()) for _ in range(rounds)]
+
+
 def measure_encode(report):
     model, bodies = benchlib.vit_b_16(), picture_bodies()
     server = Server("--model", model, "--max-batch", 32)
     run_clients(server, bodies, N_CLIENTS, 3)
-    n_before, sum_before = server.metric("batch_size_count"), server.metric("batch_size_sum")
-    taken, whole = run_clients(server, bodies, N_CLIENTS, SECONDS)
-    n_batches, n_rows = server.metric("batch_size_count") - n_before, server.metric("batch_size_sum") - sum_before
-    batch = max(1, round(n_rows / n_batches))
-    rate = len(taken) / whole
+    rounds = []
+    for _ in range(ROUNDS):
+        rate, batch = rate_of_clients(server, bodies)
+        rounds.append((rate, batch / encode_times(model, batch, SECONDS)[0], batch))
     run_clients(server, bodies, 1, 3)
-    alone, _ = run_clients(server, bodies, 1, SECONDS)
+    alone = in_turn(ROUNDS, lambda: run_clients(server, bodies, 1, SECONDS)[0],
+                    lambda: encode_times(model, 1, SECONDS))
     server.end()
-    encode, _, _ = encode_rate(model, batch)
-    _, one, one_p99 = encode_rate(model, 1)
-    p50, p99 = share(alone, 0.5), share(alone, 0.99)
-    return [["pictures/s, %d clients, batches of %d; bench encode %.1f" % (N_CLIENTS, batch, encode),
-             "%.1f (%.3f)" % (rate, rate / encode), ">= 0.95", report.verdict(rate >= 0.95 * encode)],
-            ["p50 of one client, ms; bench encode %.1f" % (1000 * one), "%.1f" % (1000 * p50),
-             "< %.1f" % (1000 * one + 5), report.verdict(p50 < one + 0.005)],
-            ["p99 of one client, ms, to bench encode's median", "%.1f" % (1000 * p99),
-             "< %.1f" % (1000 * one + 5), report.verdict(p99 < one + 0.005)],
-            ["p99 of one client, ms, to its p99, %.1f" % (1000 * one_p99), "%.1f" % (1000 * p99),
-             "< %.1f" % (1000 * one_p99 + 5), report.verdict(p99 < one_p99 + 0.005)]]
+    of_encode = median([r / e for r, e, _ in rounds])
+    p50 = [(share(t, 0.5), e[0]) for t, e in alone]
+    p99 = [(share(t, 0.99), e[1]) for t, e in alone]
+    print("rounds (server's rate, bench encode's, batch):", ["%.2f %.2f %d" % r for r in rounds])
+    print("one client, ms (p50, encode's; p99, encode's):",
+          ["%.1f %.1f; %.1f %.1f" % tuple(1000 * v for v in a + b) for a, b in zip(p50, p99)])
+    over = [1000 * median([t - e for t, e in pairs]) for pairs in (p50, p99)]
+    return [["pictures/s of 32 clients to bench encode's, batches of %d" % median([b for _, _, b in rounds]),
+             "%.3f" % of_encode, ">= 0.95", report.verdict(of_encode >= 0.95)],
+            ["p50 of one client beyond encode's, ms", "%+.1f" % over[0], "< 5", report.verdict(over[0] < 5)],
+            ["p99 of one client beyond encode's, ms", "%+.1f" % over[1], "< 5", report.verdict(over[1] < 5)]]
 
 
 def wide_set(model, n):
