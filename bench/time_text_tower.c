@@ -95,7 +95,7 @@ static pnb_status write_numbers(pnb__tensor *t, uint32_t which, pnb_error *err)
     return PNB_OK;
 }
 
-static pnb_status write_captions(const job *j, const pnb__captions *c, pnb_error *err)
+static pnb_status write_texts(const job *j, const pnb__texts *c, pnb_error *err)
 {
     size_t n = j->n_batch * j->n_words;
     int32_t *ids = pnb__alloc_zero(n + 2 * j->n_batch, sizeof *ids);
@@ -123,14 +123,14 @@ static pnb_status build(job *j, pnb_error *err)
     if (status != PNB_OK)
         return status;
     pnb__graph *g = j->g;
-    pnb__captions captions = {NULL, NULL, NULL};
+    pnb__texts texts = {NULL, NULL, NULL};
     pnb__tensor *features = NULL;
     pnb__pcme_embedding e;
     if (j->is_text) {
-        captions.ids = pnb__input(g, PNB__INT32, 2, (size_t[]){j->n_batch, j->n_words});
-        captions.lengths = pnb__input(g, PNB__INT32, 1, &j->n_batch);
-        captions.last_rows = pnb__input(g, PNB__INT32, 1, &j->n_batch);
-        e = pnb__pcme_text_apply(g, j->weights.tower[PNB__TEXT_SIDE], &captions, true);
+        texts.ids = pnb__input(g, PNB__INT32, 2, (size_t[]){j->n_batch, j->n_words});
+        texts.lengths = pnb__input(g, PNB__INT32, 1, &j->n_batch);
+        texts.last_rows = pnb__input(g, PNB__INT32, 1, &j->n_batch);
+        e = pnb__pcme_text_apply(g, j->weights.tower[PNB__TEXT_SIDE], &texts, true);
     } else {
         features = pnb__input(g, PNB__REAL, 4, (size_t[]){j->n_batch, IMAGE_DIM, SIDE, SIDE});
         e = pnb__pcme_image_head_apply(g, &j->head, pnb__pcme_positions_of(features), NULL, true);
@@ -145,7 +145,7 @@ static pnb_status build(job *j, pnb_error *err)
     for (uint32_t i = 0; i < 2 && status == PNB_OK; i++)
         status = write_numbers(cot[i], 100 + i, err);
     if (status == PNB_OK && j->is_text)
-        status = write_captions(j, &captions, err);
+        status = write_texts(j, &texts, err);
     if (status == PNB_OK && !j->is_text)
         status = write_numbers(features, 102, err);
     return status;

@@ -100,16 +100,16 @@ typedef enum pnb_adapt_recipe {
  * A pair that the truth names twice is one pair. The order of an epoch is drawn from seed and
  * epoch; an incomplete batch at its end is left out. In a batch every other pair counts as no
  * match, also where the truth knows better: as the released codes have it. */
-#define PNB_ADAPT_CAPTIONS_LIST(X)                                                                 \
+#define PNB_ADAPT_TEXTS_LIST(X)                                                                    \
     X(EACH, "each", "every caption once an epoch, with one of its pictures, drawn anew")           \
     X(ALL, "all", "every pair of the truth once an epoch")                                         \
     X(ONE, "one", "every picture once an epoch, with one of its captions, drawn anew")
-typedef enum pnb_adapt_captions {
-#define PNB_ADAPT_CAPTIONS_ENUM(name, text, sentence) PNB_ADAPT_CAPTIONS_##name,
-    PNB_ADAPT_CAPTIONS_LIST(PNB_ADAPT_CAPTIONS_ENUM)
-#undef PNB_ADAPT_CAPTIONS_ENUM
-        PNB_N_ADAPT_CAPTIONS
-} pnb_adapt_captions;
+typedef enum pnb_adapt_texts {
+#define PNB_ADAPT_TEXTS_ENUM(name, text, sentence) PNB_ADAPT_TEXTS_##name,
+    PNB_ADAPT_TEXTS_LIST(PNB_ADAPT_TEXTS_ENUM)
+#undef PNB_ADAPT_TEXTS_ENUM
+        PNB_N_ADAPT_TEXTS
+} pnb_adapt_texts;
 
 /* Where a network that makes captions anew begins. X(name, text, sentence)
  * rows keeps what the frozen model knows: pairs of rectified units hand x = max(0,x) - max(0,-x)
@@ -274,8 +274,8 @@ typedef struct pnb_adapter_opts {
                        * of Ledoit and Wolf, docs/numerics.md#whitened */
 
     /* methods that train */
-    pnb_adapt_recipe recipe;     /* PNB_ADAPT_RECIPE_AUTO */
-    pnb_adapt_captions captions; /* PNB_ADAPT_CAPTIONS_EACH */
+    pnb_adapt_recipe recipe; /* PNB_ADAPT_RECIPE_AUTO */
+    pnb_adapt_texts texts;   /* PNB_ADAPT_TEXTS_EACH */
     /* Largest rate of the schedule, a cosine down to 2% (small) or to 1e-6 (published); chosen */
     double lr; /* 0 to 1000 */
     /* Pairs of a step, 2 to 32,768. Chosen: the recipe's, or all pairs where there are fewer; one

@@ -115,27 +115,28 @@ void pnb_match_probability_fit_reset(pnb_match_probability_fit *fit);
 double pnb_match_probability_fit_apply(const pnb_match_probability_fit *fit, double score,
                                        size_t n_gallery);
 
-/* X(name, text): the forecasts that are compared.
+/* X(name, text): the estimates of a match's probability that are compared.
  *
  * - BASE_RATE: the share of matches for every pair; what is not better than this is worth nothing.
  * - MODEL: s(a * score + b) with the model's own a and b.
  * - PLATT, ISOTONIC: the two fits.
  * - FIRST: the sigmoid of first hits, judged on first hits alone. */
-#define PNB_FORECASTER_LIST(X)                                                                     \
+#define PNB_MATCH_ESTIMATOR_LIST(X)                                                                \
     X(BASE_RATE, "base rate")                                                                      \
     X(MODEL, "model's a, b")                                                                       \
     X(PLATT, "platt")                                                                              \
     X(ISOTONIC, "isotonic")                                                                        \
     X(FIRST, "first hit")
 
-typedef enum pnb_forecaster {
-#define PNB_FORECASTER_ENUM(name, text) PNB_FORECASTER_##name,
-    PNB_FORECASTER_LIST(PNB_FORECASTER_ENUM)
-#undef PNB_FORECASTER_ENUM
-        PNB_N_FORECASTERS /* how many there are */
-} pnb_forecaster;
+typedef enum pnb_match_estimator {
+#define PNB_MATCH_ESTIMATOR_ENUM(name, text) PNB_MATCH_ESTIMATOR_##name,
+    PNB_MATCH_ESTIMATOR_LIST(PNB_MATCH_ESTIMATOR_ENUM)
+#undef PNB_MATCH_ESTIMATOR_ENUM
+        PNB_N_MATCH_ESTIMATORS /* how many there are */
+} pnb_match_estimator;
 
-const char *pnb_forecaster_name(pnb_forecaster forecaster); /* "platt"; "unknown" outside */
+/* "platt"; "unknown" outside. */
+const char *pnb_match_estimator_name(pnb_match_estimator estimator);
 
 #define PNB_MAX_ALPHAS 16 /* error rates in one call */
 #define PNB_MAX_FOLDS 20  /* parts of a cross-fit */
@@ -158,13 +159,13 @@ typedef struct pnb_match_opts {
 } pnb_match_opts;
 pnb_match_opts pnb_match_opts_default(void); /* the values that stand beside the fields */
 
-/* How good one forecaster is. Nearly all pairs are wrong and have p near 0, so the ECE of all pairs
+/* How good one estimate is. Nearly all pairs are wrong and have p near 0, so the ECE of all pairs
  * is at most of the order of the base rate; that of first hits is the one to read. */
-typedef struct pnb_match_forecast {
+typedef struct pnb_match_ece {
     bool is_known;              /* false: the rest is zero */
     pnb_weighted_ece fit, held; /* over pairs: of the queries fitted on, of the others */
     pnb_weighted_ece first;     /* over the first hits of the others */
-} pnb_match_forecast;
+} pnb_match_ece;
 
 /* What conformal lists at one error rate come to, by kind. */
 typedef struct pnb_match_coverage {
@@ -182,7 +183,7 @@ typedef struct pnb_match_assessment {
     size_t n_fit_pairs, n_held_pairs; /* scored pairs looked at */
     bool is_exact;                    /* those are all pairs; else a weighted sample */
     double held_base_rate;            /* share of matches among the pairs of the others */
-    pnb_match_forecast forecast[PNB_N_FORECASTERS]; /* over pairs FIRST is unknown */
+    pnb_match_ece estimate[PNB_N_MATCH_ESTIMATORS]; /* over pairs FIRST is unknown */
     pnb_match_coverage at[PNB_MAX_ALPHAS];          /* by error rate, as in the options */
     size_t n_alphas;
 } pnb_match_assessment;

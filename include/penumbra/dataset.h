@@ -33,15 +33,15 @@ extern "C" {
  * run's settings. What is stored is the word, never the number, so a kind may be added anywhere
  * but before AUTO, which is what a zeroed struct means. What has CAPTIONS can be trained on. */
 #define PNB_DATASET_LIST(X)                                                                        \
-    X(AUTO, "auto", CAPTIONS)           /* told by the name, as are all below but synthetic */     \
-    X(TAR, "webdataset", CAPTIONS)      /* webdataset shards, *.tar */                             \
-    X(CSV, "csv", CAPTIONS)             /* *.csv, *.tsv: columns of picture paths and captions */  \
-    X(DIR, "dir", CAPTIONS)             /* pictures in and below it; x.txt, x.json beside x.png */ \
-    X(JSONL, "jsonl", CAPTIONS)         /* {'image' or 'filepath', 'caption(s)', ...} a line */    \
-    X(KARPATHY, "karpathy", CAPTIONS)   /* his json of COCO or Flickr and a folder of pictures */  \
-    X(SYNTHETIC, "synthetic", CAPTIONS) /* random pixels and one caption: measures throughput */   \
-    X(BINARY, "binary", CLASSES)        /* CIFAR's and STL-10's, MNIST's idx files, also as .gz */ \
-    X(PARQUET, "parquet", CAPTIONS)     /* a table of pictures' bytes or paths, or of urls alone */
+    X(AUTO, "auto", TEXTS)           /* told by the name, as are all below but synthetic */        \
+    X(TAR, "webdataset", TEXTS)      /* webdataset shards, *.tar */                                \
+    X(CSV, "csv", TEXTS)             /* *.csv, *.tsv: columns of picture paths and captions */     \
+    X(DIR, "dir", TEXTS)             /* pictures in and below it; x.txt, x.json beside x.png */    \
+    X(JSONL, "jsonl", TEXTS)         /* {'image' or 'filepath', 'caption(s)', ...} a line */       \
+    X(KARPATHY, "karpathy", TEXTS)   /* his json of COCO or Flickr and a folder of pictures */     \
+    X(SYNTHETIC, "synthetic", TEXTS) /* random pixels and one caption: measures throughput */      \
+    X(BINARY, "binary", CLASSES)     /* CIFAR's and STL-10's, MNIST's idx files, also as .gz */    \
+    X(PARQUET, "parquet", TEXTS)     /* a table of pictures' bytes or paths, or of urls alone */
 
 typedef enum pnb_dataset_kind {
 #define PNB_DATASET_ENUM(name, text, has) PNB_DATASET_##name,

@@ -71,7 +71,7 @@ typedef struct pnb_weighted_ece {
  * Errors  ARG (n = 0, n_bins outside 1..PNB_MAX_BINS, a label), NUMERIC (p outside [0,1], a weight
  *         that is not finite and above 0), NOMEM
  * Source  Nguyen and O'Connor 2015 */
-pnb_status pnb_weighted_ece_compute(const pnb_scored *forecasts, size_t n_bins,
+pnb_status pnb_weighted_ece_compute(const pnb_scored *estimates, size_t n_bins,
                                     pnb_weighted_ece *out, pnb_error *err);
 
 #ifdef __cplusplus

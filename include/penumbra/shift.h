@@ -61,21 +61,21 @@ pnb_status pnb_shift_refitted(const pnb_shift_queries *q, pnb_conformal_kind kin
 
 /* How good probabilities that the first hit is right are, over all queries or the mean over splits.
  */
-typedef struct pnb_shift_forecast {
+typedef struct pnb_shift_ece {
     double ece, brier;   /* over n_bins bins of equal mass; the mean of (p - [right])^2 */
     double p_mean, rate; /* what was forecast and what happened, on average; in [0,1] */
     size_t n_splits;     /* that could be fitted: with right and wrong first hits; of a fit that was
                           * brought along 1 */
-} pnb_shift_forecast;
+} pnb_shift_ece;
 
 /* By a fit of first hits made elsewhere.
  * Errors  ARG (n_bins), NOMEM */
 pnb_status pnb_shift_first_brought(const pnb_shift_queries *q, const pnb_platt *fit, size_t n_bins,
-                                   pnb_shift_forecast *out, pnb_error *err);
+                                   pnb_shift_ece *out, pnb_error *err);
 /* By Platt's fit to m first hits, a new draw in each split; NaN where no split could be fitted.
  * Errors  as pnb_shift_refitted */
 pnb_status pnb_shift_first_refitted(const pnb_shift_queries *q, size_t m, size_t n_splits,
-                                    uint64_t seed, size_t n_bins, pnb_shift_forecast *out,
+                                    uint64_t seed, size_t n_bins, pnb_shift_ece *out,
                                     pnb_error *err);
 
 #ifdef __cplusplus

@@ -168,7 +168,7 @@ typedef struct pnb_store_row {
     int64_t number; /* the row's own for ever: never another one's, also after removal */
     const char *id;
     const char *path; /* where the input lies; NULL unknown, as are the next three */
-    const char *caption;
+    const char *text;
     const char *extra;   /* JSON object of further fields */
     const char *tags;    /* one a line, in order */
     char sha256[65];     /* of the input */

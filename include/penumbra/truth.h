@@ -124,8 +124,8 @@ typedef struct pnb_truth_read_opts {
                         * the file has it, else all. folders: a file of class names, or its stem
                         * ("test" for testclasses.txt); NULL: all classes. Others: must be NULL */
     bool by_class;     /* folders: a caption matches every picture of its class, not only its own */
-    bool captions_ask; /* id_lists: the keys are captions, as they are without this in a file whose
-                        * name holds caption_to_image */
+    bool texts_ask;    /* id_lists: the keys are captions, as they are without this in a file whose
+                        * name holds text_to_image */
 } pnb_truth_read_opts;
 pnb_truth_read_opts pnb_truth_read_opts_default(void); /* auto, no split */
 

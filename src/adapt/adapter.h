@@ -137,7 +137,7 @@ void pnb__adapter_tell(pnb_adapter *a, pnb_adapter_side side, const char *name, 
 /* The words of the enums in pnb_adapter_opts, NULL outside: as a pnb__field wants them. */
 const char *pnb__adapt_uncertain_word(int value);
 const char *pnb__adapt_recipe_word(int value);
-const char *pnb__adapt_captions_word(int value);
+const char *pnb__adapt_texts_word(int value);
 const char *pnb__adapt_start_word(int value);
 const char *pnb__adapt_loss_word(int value);
 const char *pnb__adapt_normaliser_word(int value);

@@ -16,7 +16,7 @@
     }
 DEFINE_WORD(pnb__adapt_uncertain_word, PNB_ADAPT_UNCERTAIN_LIST)
 DEFINE_WORD(pnb__adapt_recipe_word, PNB_ADAPT_RECIPE_LIST)
-DEFINE_WORD(pnb__adapt_captions_word, PNB_ADAPT_CAPTIONS_LIST)
+DEFINE_WORD(pnb__adapt_texts_word, PNB_ADAPT_TEXTS_LIST)
 DEFINE_WORD(pnb__adapt_start_word, PNB_ADAPT_START_LIST)
 DEFINE_WORD(pnb__adapt_loss_word, PNB_ADAPT_LOSS_LIST)
 DEFINE_WORD(pnb__adapt_normaliser_word, PNB_ADAPT_NORMALISER_LIST)

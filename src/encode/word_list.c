@@ -11,19 +11,19 @@ enum { STREAM_WORDS = 0x3d0b };
 
 static const char blanks[] = " \t\r\n\f\v";
 
-static size_t count_words(const char *caption)
+static size_t count_words(const char *text)
 {
     size_t n = 0;
-    for (const char *at = caption + strspn(caption, blanks); *at != '\0'; n++) {
+    for (const char *at = text + strspn(text, blanks); *at != '\0'; n++) {
         at += strcspn(at, blanks);
         at += strspn(at, blanks);
     }
     return n;
 }
 
-pnb_status pnb__word_list_split(const char *caption, pnb__word_list *out, pnb_error *err)
+pnb_status pnb__word_list_split(const char *text, pnb__word_list *out, pnb_error *err)
 {
-    size_t n = count_words(caption);
+    size_t n = count_words(text);
     *out = (pnb__word_list){.n = n};
     out->start = pnb__alloc_array(n + 1, sizeof *out->start);
     out->length = pnb__alloc_array(n + 1, sizeof *out->length);
@@ -31,7 +31,7 @@ pnb_status pnb__word_list_split(const char *caption, pnb__word_list *out, pnb_er
         pnb__word_list_reset(out);
         return pnb__fail_nomem(err, n * (sizeof *out->start + sizeof *out->length));
     }
-    const char *at = caption + strspn(caption, blanks);
+    const char *at = text + strspn(text, blanks);
     for (size_t i = 0; i < n; i++) {
         out->start[i] = at;
         out->length[i] = strcspn(at, blanks);
@@ -79,13 +79,13 @@ static void choose(const pnb__word_list *words, size_t n_drop, uint64_t seed, si
         keep[order[i]] = false;
 }
 
-char *pnb__word_list_drop(const char *caption, double share, const char *unknown, uint64_t seed,
+char *pnb__word_list_drop(const char *text, double share, const char *unknown, uint64_t seed,
                           size_t number)
 {
     pnb__word_list words = {0};
     pnb_error err = PNB_ERROR_INIT;
     char *out = NULL;
-    if (pnb__word_list_split(caption, &words, &err) != PNB_OK)
+    if (pnb__word_list_split(text, &words, &err) != PNB_OK)
         return NULL;
     bool *keep = pnb__alloc_array(words.n + 1, sizeof *keep);
     uint32_t *order = pnb__alloc_array(words.n + 1, sizeof *order);

@@ -18,16 +18,16 @@ pnb_selective pnb__selective_weighted(const pnb__answers *a, const uint32_t *wei
 /* Spearman of uncertainty and correctness; NaN where either is constant. `correct` is 0 or 1. */
 double pnb__query_spearman_weighted(const pnb__answers *a, const uint32_t *weight);
 
-/* ---- forecast_error.c ---- `order` is ascending in confidence. */
-typedef struct pnb__forecasts {
+/* ---- ece.c ---- `order` is ascending in confidence. */
+typedef struct pnb__ece_cases {
     const size_t *order;
     const double *confidence, *correct;
     size_t n;
-} pnb__forecasts;
+} pnb__ece_cases;
 /* k with k/n_bins < c <= (k+1)/n_bins, 0 for c = 0. */
 size_t pnb__ece_bin(double c, size_t n_bins);
 /* ECE over bins of equal mass. */
-double pnb__ece_mass(const pnb__forecasts *f, size_t n_bins);
+double pnb__ece_mass(const pnb__ece_cases *f, size_t n_bins);
 #define PNB__CONFIDENCE_FLOOR 1e-7 /* log of a probability is taken after clipping to this */
 
 static inline size_t pnb__weight(const uint32_t *weight, size_t row)

@@ -104,7 +104,7 @@ typedef struct pnb__catalog_calls {
     /* A row whose id and input no other row has, one of this transaction neither. */
     pnb_status (*add_row)(void *self, const pnb_store_row *row, pnb_error *err);
     /* Goes with its row. NULL, as `thumbnail` is then: this kind keeps none. */
-    pnb_status (*put_thumbnail)(void *self, int64_t number, const pnb_store_thumbnail *picture,
+    pnb_status (*put_thumbnail)(void *self, int64_t number, const pnb_store_thumbnail *image,
                                 pnb_error *err);
     /* A number of a shard that no row has. */
     pnb_status (*add_removed)(void *self, int64_t number, pnb_error *err);

@@ -63,7 +63,7 @@ static pnb_status keep_row(void *user, const pnb_store_row *row, pnb_error *err)
     row_list *list = user;
     pnb_store_row kept = *row;
     bool is_kept = keep_text(list, &kept.id) && keep_text(list, &kept.path) &&
-                   keep_text(list, &kept.caption) && keep_text(list, &kept.extra) &&
+                   keep_text(list, &kept.text) && keep_text(list, &kept.extra) &&
                    keep_text(list, &kept.tags);
     if (!is_kept)
         return pnb__fail_nomem(err, 0);
@@ -156,25 +156,25 @@ pnb_status pnb_store_get_ids(pnb_store *store, const char *const *ids, size_t n,
 pnb_status pnb_store_get_thumbnail(pnb_store *store, int64_t number, unsigned char **bytes,
                                    size_t *n_bytes, pnb_error *err)
 {
-    pnb__buf picture = {0};
+    pnb__buf image = {0};
     bool has = false;
     pnb_status status = PNB_OK;
     *bytes = NULL;
     *n_bytes = 0;
     pthread_mutex_lock(&store->mutex);
     if (store->calls->thumbnail != NULL)
-        status = store->calls->thumbnail(store->reader, number, &picture, &has, err);
+        status = store->calls->thumbnail(store->reader, number, &image, &has, err);
     pthread_mutex_unlock(&store->mutex);
     if (status == PNB_OK && !has)
         status = pnb__fail(err, PNB_NOT_FOUND, "row %lld has no thumbnail", (long long)number);
     if (status == PNB_OK)
-        status = pnb__buf_check(&picture, err);
+        status = pnb__buf_check(&image, err);
     if (status != PNB_OK) {
-        pnb__buf_reset(&picture);
+        pnb__buf_reset(&image);
         return status;
     }
-    *bytes = (unsigned char *)picture.data;
-    *n_bytes = picture.size;
+    *bytes = (unsigned char *)image.data;
+    *n_bytes = image.size;
     return PNB_OK;
 }
 
@@ -217,7 +217,7 @@ static pnb_status copy_names(pnb_embeddings *out, size_t to, const pnb_store_row
     pnb_status status;
     PNB_TRY(pnb_embeddings_set_id(out, to, row->id, err));
     PNB_TRY(pnb_embeddings_set_path(out, to, row->path, err));
-    PNB_TRY(pnb_embeddings_set_text(out, to, is_text ? row->caption : NULL, err));
+    PNB_TRY(pnb_embeddings_set_text(out, to, is_text ? row->text : NULL, err));
     status = pnb_embeddings_set_extra(out, to, row->extra, err);
 done:
     return status;

@@ -286,23 +286,23 @@ static pnb_status put_row(pnb_store *store, const news *found, size_t at, pnb_st
 {
     const pnb_store_batch *batch = found->batch;
     const pnb_embeddings *set = batch->set;
-    char *caption = NULL;
+    char *text = NULL;
     pnb_status status;
     row->added = (int64_t)time(NULL);
     row->time = batch->time != NULL ? batch->time[at] : row->added;
     row->path = name_at(set->paths, at);
-    row->caption = name_at(set->texts, at);
+    row->text = name_at(set->texts, at);
     row->extra = name_at(set->extras, at);
     row->uncertainty = found->uncertainty[at];
     memcpy(row->sha256, found->sha256[at], sizeof row->sha256);
-    if (row->caption == NULL) {
-        PNB_TRY(pnb__extra_text(&caption, row->extra, "caption", err));
-        row->caption = caption;
+    if (row->text == NULL) {
+        PNB_TRY(pnb__extra_text(&text, row->extra, "caption", err));
+        row->text = text;
     }
     PNB_TRY(store->calls->add_row(store->writer, row, err));
     status = put_thumbnail(store, batch, at, row->number, err);
 done:
-    pnb__free(caption);
+    pnb__free(text);
     return status;
 }
 

@@ -17,7 +17,7 @@ void pnb__ground_truth_reset(pnb__ground_truth *c)
     *c = (pnb__ground_truth){0};
 }
 
-size_t pnb__ground_truth_text(pnb__ground_truth *c, const char *text, size_t n)
+size_t pnb__ground_truth_intern(pnb__ground_truth *c, const char *text, size_t n)
 {
     if (c->pool.size == 0)
         pnb__buf_putc(&c->pool, '\0');
@@ -39,7 +39,7 @@ pnb_status pnb__ground_truth_image(pnb__ground_truth *c, pnb__image image, pnb_e
     return PNB_PUSH(c->image, c->n_images, err, image);
 }
 
-pnb_status pnb__ground_truth_caption(pnb__ground_truth *c, pnb__text_ref text, pnb_error *err)
+pnb_status pnb__ground_truth_text(pnb__ground_truth *c, pnb__text_ref text, pnb_error *err)
 {
     if (c->pool.failed)
         return pnb__fail_nomem(err, c->pool.size);

@@ -33,11 +33,11 @@ typedef struct pnb__ground_truth {
 
 void pnb__ground_truth_reset(pnb__ground_truth *c);
 /* A text in the pool; 0 and a sticky failure in the pool when out of memory. */
-size_t pnb__ground_truth_text(pnb__ground_truth *c, const char *text, size_t n);
+size_t pnb__ground_truth_intern(pnb__ground_truth *c, const char *text, size_t n);
 const char *pnb__ground_truth_get(const pnb__ground_truth *c, size_t text); /* "" for 0 */
 /* The new one's index is n - 1. Errors  NOMEM */
 pnb_status pnb__ground_truth_image(pnb__ground_truth *c, pnb__image image, pnb_error *err);
-pnb_status pnb__ground_truth_caption(pnb__ground_truth *c, pnb__text_ref text, pnb_error *err);
+pnb_status pnb__ground_truth_text(pnb__ground_truth *c, pnb__text_ref text, pnb_error *err);
 pnb_status pnb__ground_truth_pair(pnb__ground_truth *c, size_t image, size_t text, pnb_error *err);
 
 /* ---- readers, one a format ---- */
@@ -46,7 +46,7 @@ typedef struct pnb__truth_source {
     const pnb_truth_read_opts *opts;
 } pnb__truth_source;
 pnb_status pnb__read_truth_json(pnb__ground_truth *c, const pnb__truth_source *s,
-                                pnb_truth_format *format, bool *captions_ask, pnb_error *err);
+                                pnb_truth_format *format, bool *texts_ask, pnb_error *err);
 pnb_status pnb__read_truth_tokens(pnb__ground_truth *c, const pnb__truth_source *s, pnb_error *err);
 pnb_status pnb__read_truth_precomp(pnb__ground_truth *c, const pnb__truth_source *s,
                                    pnb_error *err);

@@ -33,7 +33,7 @@ typedef struct side {
 typedef struct reader {
     const char *path;
     side query, item;
-    side captions; /* rows by their "caption_id", where they have any */
+    side texts; /* rows by their "caption_id", where they have any */
     bool by_id;
     bool has_stranger; /* reading ended at a name or a number of no row */
     int64_t *pairs;
@@ -64,7 +64,7 @@ static void reset_side(side *s)
 }
 
 /* The text of "caption_id" in a row's further fields, to be freed; NULL: it has none. */
-static pnb_status caption_id(const char *extra, char **out, pnb_error *err)
+static pnb_status text_id(const char *extra, char **out, pnb_error *err)
 {
     json_t *root = NULL;
     *out = NULL;
@@ -82,7 +82,7 @@ static pnb_status caption_id(const char *extra, char **out, pnb_error *err)
 }
 
 /* Nothing where no row has one. */
-static pnb_status init_captions(side *s, const pnb_truth_rows *rows, pnb_error *err)
+static pnb_status init_texts(side *s, const pnb_truth_rows *rows, pnb_error *err)
 {
     pnb_status status = PNB_OK;
     size_t n_named = 0;
@@ -91,7 +91,7 @@ static pnb_status init_captions(side *s, const pnb_truth_rows *rows, pnb_error *
         return PNB_OK;
     PNB_TRY(PNB_ALLOC_ZERO(s->names, PNB_MAX(rows->n, 1), err));
     for (size_t i = 0; i < rows->n; i++) {
-        PNB_TRY(caption_id(rows->extras[i], &s->names[i], err));
+        PNB_TRY(text_id(rows->extras[i], &s->names[i], err));
         n_named += s->names[i] != NULL;
     }
     if (n_named == 0)
@@ -207,10 +207,10 @@ static pnb_status choose_names(reader *r, const char *query, const char *item, p
     pnb_status status = PNB_OK;
     bool query_fits = find_id(&r->query, query) >= 0;
     r->by_id = query_fits && find_id(&r->item, item) >= 0;
-    if (query_fits && !r->by_id && find_id(&r->captions, item) >= 0) {
+    if (query_fits && !r->by_id && find_id(&r->texts, item) >= 0) {
         side ids = r->item;
-        r->item = r->captions;
-        r->captions = ids;
+        r->item = r->texts;
+        r->texts = ids;
         r->by_id = true;
     }
     if (r->by_id)
@@ -300,7 +300,7 @@ static void say_other_split(const reader *r, pnb_error *err)
             snprintf(first[1], sizeof first[1], "%.60s", second);
         }
         n_fit +=
-            fits(&r->query, line) && (fits(&r->item, second) || find_id(&r->captions, second) >= 0);
+            fits(&r->query, line) && (fits(&r->item, second) || find_id(&r->texts, second) >= 0);
     }
     pnb__free(data);
     if (2 * n_fit >= n)
@@ -322,7 +322,7 @@ pnb_status pnb__read_truth_pairs(pnb_truth **out, const char *path, const pnb_tr
     *out = NULL;
     PNB_TRY(init_side(&r.query, "query", queries->ids, queries->n, err));
     PNB_TRY(init_side(&r.item, "item", items->ids, items->n, err));
-    PNB_TRY(init_captions(&r.captions, items, err));
+    PNB_TRY(init_texts(&r.texts, items, err));
     PNB_TRY(pnb__read_file(path, MAX_TRUTH_BYTES, &data, &size, err));
     PNB_TRY(pnb__refuse_stand_in(path, data, size, err));
     status = read_lines(&r, data, size, err);
@@ -336,7 +336,7 @@ done:
     pnb__free(r.pairs);
     reset_side(&r.query);
     reset_side(&r.item);
-    reset_side(&r.captions);
+    reset_side(&r.texts);
     return status;
 }
 

@@ -80,8 +80,8 @@ static pnb_status read_texts(pnb__ground_truth *c, const char *path, pnb_error *
         const char *text = pnb__trimmed(line, strlen(line), &n);
         if (n == 0)
             continue;
-        pnb__text_ref ref = {c->n_images - 1, place++, 0, pnb__ground_truth_text(c, text, n), -1};
-        PNB_TRY(pnb__ground_truth_caption(c, ref, err));
+        pnb__text_ref ref = {c->n_images - 1, place++, 0, pnb__ground_truth_intern(c, text, n), -1};
+        PNB_TRY(pnb__ground_truth_text(c, ref, err));
     }
 done:
     pnb__free(data);
@@ -103,8 +103,8 @@ static pnb_status read_class(pnb__ground_truth *c, const char *dir, const char *
         if (path == NULL || full == NULL)
             status = pnb__fail_nomem(err, n);
         if (status == PNB_OK) {
-            pnb__image p = {{pnb__ground_truth_text(c, full, strlen(full)),
-                             pnb__ground_truth_text(c, name, n - 4), 0},
+            pnb__image p = {{pnb__ground_truth_intern(c, full, strlen(full)),
+                             pnb__ground_truth_intern(c, name, n - 4), 0},
                             group};
             status = pnb__ground_truth_image(c, p, err);
         }

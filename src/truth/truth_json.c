@@ -21,7 +21,7 @@ static size_t text_of(pnb__ground_truth *c, const json_t *value)
         snprintf(number, sizeof number, "%lld", (long long)json_integer_value(value));
         text = number;
     }
-    return text == NULL ? 0 : pnb__ground_truth_text(c, text, strlen(text));
+    return text == NULL ? 0 : pnb__ground_truth_intern(c, text, strlen(text));
 }
 
 /* A caption; white space at its ends is no part of it. */
@@ -32,7 +32,7 @@ static size_t raw_text_of(pnb__ground_truth *c, const json_t *value)
     if (text == NULL)
         return 0;
     text = pnb__trimmed(text, strlen(text), &n);
-    return pnb__ground_truth_text(c, text, n);
+    return pnb__ground_truth_intern(c, text, n);
 }
 
 /* A field that should be a text and is there as something else would be lost without a word. */
@@ -120,7 +120,7 @@ static pnb_status read_coco(pnb__ground_truth *c, const char *path, const json_t
         if (status == PNB_OK && found == NULL)
             status = wrong(path, "annotations", i, "the \"image_id\" of one of the images", err);
         else if (status == PNB_OK)
-            status = pnb__ground_truth_caption(
+            status = pnb__ground_truth_text(
                 c,
                 (pnb__text_ref){found->image, found->n_texts++,
                                 text_of(c, json_object_get(a, "id")),
@@ -164,7 +164,7 @@ static pnb_status add_sentences(pnb__ground_truth *c, const char *path, size_t i
         PNB_TRY(check_text(s, "raw", path, "images", i, err));
         if (json_object_get(s, "sentid") == NULL && json_object_get(s, "raw") == NULL)
             return wrong(path, "images", i, "\"sentid\" or \"raw\" in each of its sentences", err);
-        status = pnb__ground_truth_caption(
+        status = pnb__ground_truth_text(
             c,
             (pnb__text_ref){c->n_images - 1, k, text_of(c, json_object_get(s, "sentid")),
                             raw_text_of(c, json_object_get(s, "raw")), -1},
@@ -252,20 +252,20 @@ static pnb_status item_index(pnb__ground_truth *c, pnb__key_map *items, const js
     if (status != PNB_OK)
         return status;
     if (is_text)
-        return pnb__ground_truth_caption(c, (pnb__text_ref){PNB__NO_OWNER, 0, text, 0, -1}, err);
+        return pnb__ground_truth_text(c, (pnb__text_ref){PNB__NO_OWNER, 0, text, 0, -1}, err);
     return pnb__ground_truth_image(c, (pnb__image){{text, 0, 0}, -1}, err);
 }
 
 static pnb_status add_query(pnb__ground_truth *c, const char *key, bool is_text, pnb_error *err)
 {
-    size_t text = pnb__ground_truth_text(c, key, strlen(key));
+    size_t text = pnb__ground_truth_intern(c, key, strlen(key));
     if (is_text)
-        return pnb__ground_truth_caption(c, (pnb__text_ref){PNB__NO_OWNER, 0, text, 0, -1}, err);
+        return pnb__ground_truth_text(c, (pnb__text_ref){PNB__NO_OWNER, 0, text, 0, -1}, err);
     return pnb__ground_truth_image(c, (pnb__image){{text, 0, 0}, -1}, err);
 }
 
 static pnb_status read_id_lists(pnb__ground_truth *c, const char *path, json_t *root,
-                                bool captions_ask, pnb_error *err)
+                                bool texts_ask, pnb_error *err)
 {
     pnb__key_map items = {0};
     pnb_status status = PNB_OK;
@@ -273,18 +273,18 @@ static pnb_status read_id_lists(pnb__ground_truth *c, const char *path, json_t *
     json_t *list;
     json_object_foreach(root, key, list)
     {
-        size_t query = captions_ask ? c->n_texts : c->n_images;
+        size_t query = texts_ask ? c->n_texts : c->n_images;
         if (!json_is_array(list))
             PNB_TRY(pnb__fail(err, PNB_FORMAT, "%s: \"%s\" is not a list of ids", path, key));
-        PNB_TRY(add_query(c, key, captions_ask, err));
+        PNB_TRY(add_query(c, key, texts_ask, err));
         for (size_t i = 0; i < json_array_size(list); i++) {
             const json_t *id = json_array_get(list, i);
             size_t found = 0;
             if (!(json_is_integer(id) && json_integer_value(id) >= 0) && !json_is_string(id))
                 PNB_TRY(pnb__fail(err, PNB_FORMAT, "%s: \"%s\"[%zu] is not an id", path, key, i));
-            PNB_TRY(item_index(c, &items, id, !captions_ask, &found, err));
-            PNB_TRY(captions_ask ? pnb__ground_truth_pair(c, found, query, err)
-                                 : pnb__ground_truth_pair(c, query, found, err));
+            PNB_TRY(item_index(c, &items, id, !texts_ask, &found, err));
+            PNB_TRY(texts_ask ? pnb__ground_truth_pair(c, found, query, err)
+                              : pnb__ground_truth_pair(c, query, found, err));
         }
     }
 done:
@@ -304,7 +304,7 @@ static pnb_truth_format detect(const json_t *root)
 }
 
 pnb_status pnb__read_truth_json(pnb__ground_truth *c, const pnb__truth_source *s,
-                                pnb_truth_format *format, bool *captions_ask, pnb_error *err)
+                                pnb_truth_format *format, bool *texts_ask, pnb_error *err)
 {
     json_t *root = NULL;
     pnb_status status = pnb__json_load_file(&root, s->path, PNB__MAX_TRUTH_BYTES, err);
@@ -313,8 +313,7 @@ pnb_status pnb__read_truth_json(pnb__ground_truth *c, const pnb__truth_source *s
     if (*format == PNB_TRUTH_AUTO)
         *format = detect(root);
     const json_t *images = json_object_get(root, "images");
-    *captions_ask =
-        s->opts->captions_ask || strstr(pnb__path_base(s->path), "caption_to_image") != NULL;
+    *texts_ask = s->opts->texts_ask || strstr(pnb__path_base(s->path), "caption_to_image") != NULL;
     if (*format != PNB_TRUTH_KARPATHY && s->opts->split != NULL)
         status = pnb__fail(err, PNB_ARG, "%s has no splits; leave the split '%s' out", s->path,
                            s->opts->split);
@@ -327,7 +326,7 @@ pnb_status pnb__read_truth_json(pnb__ground_truth *c, const pnb__truth_source *s
     else if (!json_is_object(root))
         status = pnb__fail(err, PNB_FORMAT, "%s: an object of id lists is wanted", s->path);
     else
-        status = read_id_lists(c, s->path, root, *captions_ask, err);
+        status = read_id_lists(c, s->path, root, *texts_ask, err);
     json_decref(root);
     return status;
 }

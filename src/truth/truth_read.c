@@ -139,7 +139,7 @@ done:
 
 typedef struct join {
     const char *path;
-    bool captions_ask; /* id lists: the keys are captions */
+    bool texts_ask; /* id lists: the keys are captions */
     pnb__ground_truth *c;
     pnb__id_resolver images, texts;
     int64_t *image_row, *text_row; /* of each entry of the catalogue, -1: in no row */
@@ -378,17 +378,17 @@ static pnb_status fill_report(join *j, pnb_error *err)
 static pnb_status count_outside(const join *j, pnb_truth *truth, pnb_error *err)
 {
     const pnb__ground_truth *c = j->c;
-    size_t n = j->captions_ask ? truth->n_items : truth->n_queries;
+    size_t n = j->texts_ask ? truth->n_items : truth->n_queries;
     size_t *counts = pnb__alloc_zero(PNB_MAX(n, 1), sizeof *counts);
     if (counts == NULL)
         return pnb__fail_nomem(err, n * sizeof *counts);
     for (size_t i = 0; i < c->n_pairs; i++) {
         int64_t image = j->image_row[c->pair[2 * i]], text = j->text_row[c->pair[2 * i + 1]];
-        int64_t asks = j->captions_ask ? text : image, found = j->captions_ask ? image : text;
+        int64_t asks = j->texts_ask ? text : image, found = j->texts_ask ? image : text;
         if (asks >= 0 && found < 0)
             counts[asks]++;
     }
-    if (j->captions_ask)
+    if (j->texts_ask)
         truth->n_outside_items = counts;
     else
         truth->n_outside = counts;
@@ -465,7 +465,7 @@ static pnb_status read_plain(pnb_truth **out, const char *path, pnb_truth_format
 /* ---- public ---- */
 
 static pnb_status fill_catalogue(pnb__ground_truth *c, const pnb__truth_source *s,
-                                 pnb_truth_format *format, bool *captions_ask, pnb_error *err)
+                                 pnb_truth_format *format, bool *texts_ask, pnb_error *err)
 {
     switch (*format) {
     case PNB_TRUTH_TOKENS:
@@ -479,7 +479,7 @@ static pnb_status fill_catalogue(pnb__ground_truth *c, const pnb__truth_source *
     case PNB_TRUTH_DATASET:
         return pnb__read_truth_dataset(c, s, err);
     default:
-        return pnb__read_truth_json(c, s, format, captions_ask, err);
+        return pnb__read_truth_json(c, s, format, texts_ask, err);
     }
 }
 
@@ -514,7 +514,7 @@ pnb_status pnb_truth_read(pnb_truth **out, const char *path, const pnb_truth_row
     if (format == PNB_TRUTH_DATASET)
         PNB_TRY(tars_of(path, &spec, err));
     const pnb__truth_source source = {spec != NULL ? spec : path, &o};
-    PNB_TRY(fill_catalogue(&c, &source, &format, &j.captions_ask, err));
+    PNB_TRY(fill_catalogue(&c, &source, &format, &j.texts_ask, err));
     j.report.format = format;
     PNB_TRY(join_rows(&j, images, texts, o.by_class, out, err));
     if (report != NULL) {

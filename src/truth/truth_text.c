@@ -39,18 +39,19 @@ static pnb_status add_token(pnb__ground_truth *c, char *token, const char *text,
         hash[1 + strspn(hash + 1, "0123456789")] != '\0' || strlen(hash + 1) > 9)
         return pnb__fail(err, PNB_FORMAT, "'%.80s' is no picture#number", token);
     place = (size_t)strtoul(hash + 1, NULL, 10);
-    pnb__text_ref ref = {.place = place, .id = pnb__ground_truth_text(c, token, n_id), .level = -1};
+    pnb__text_ref ref = {
+        .place = place, .id = pnb__ground_truth_intern(c, token, n_id), .level = -1};
     text = pnb__trimmed(text, strlen(text), &n);
-    ref.text = pnb__ground_truth_text(c, text, n);
+    ref.text = pnb__ground_truth_intern(c, text, n);
     *hash = '\0';
     pnb_status status = PNB_OK;
     if (*last == NULL || strcmp(*last, token) != 0) {
-        pnb__image p = {{pnb__ground_truth_text(c, token, strlen(token)), 0, 0}, -1};
+        pnb__image p = {{pnb__ground_truth_intern(c, token, strlen(token)), 0, 0}, -1};
         status = pnb__ground_truth_image(c, p, err);
     }
     *last = token;
     ref.owner = c->n_images - 1;
-    return status == PNB_OK ? pnb__ground_truth_caption(c, ref, err) : status;
+    return status == PNB_OK ? pnb__ground_truth_text(c, ref, err) : status;
 }
 
 pnb_status pnb__read_truth_tokens(pnb__ground_truth *c, const pnb__truth_source *s, pnb_error *err)
@@ -126,8 +127,8 @@ static pnb_status read_ids(pnb__ground_truth *c, pnb__line_reader *lines, const 
             continue;
         last = line;
         const char *file = json_string_value(json_object_get(mapping, line));
-        size_t file_text = file == NULL ? 0 : pnb__ground_truth_text(c, file, strlen(file));
-        pnb__image p = {{file_text, pnb__ground_truth_text(c, line, n), 0}, -1};
+        size_t file_text = file == NULL ? 0 : pnb__ground_truth_intern(c, file, strlen(file));
+        pnb__image p = {{file_text, pnb__ground_truth_intern(c, line, n), 0}, -1};
         if (file_text == 0)
             p.name[0] = p.name[1];
         PNB_TRY(pnb__ground_truth_image(c, p, err));
@@ -147,8 +148,8 @@ static pnb_status read_caps(pnb__ground_truth *c, pnb__line_reader *lines, pnb_e
         const char *text = pnb__trimmed(line, strlen(line), &n);
         if (n == 0 && lines->at >= lines->end)
             break; /* an empty last line; others are captions too and keep their place */
-        PNB_TRY(pnb__ground_truth_caption(
-            c, (pnb__text_ref){0, 0, 0, pnb__ground_truth_text(c, text, n), -1}, err));
+        PNB_TRY(pnb__ground_truth_text(
+            c, (pnb__text_ref){0, 0, 0, pnb__ground_truth_intern(c, text, n), -1}, err));
     }
 done:
     return status;
@@ -202,11 +203,11 @@ static pnb_status add_levels(pnb__ground_truth *c, const char *texts, pnb_error 
         const char *text = pnb__trimmed(at, stop != NULL ? (size_t)(stop - at) : strlen(at), &n);
         if (n == 0)
             return pnb__fail(err, PNB_FORMAT, "the caption of level %zu is empty", level);
-        status = pnb__ground_truth_caption(c,
-                                           (pnb__text_ref){c->n_images - 1, level, 0,
-                                                           pnb__ground_truth_text(c, text, n),
-                                                           (int)level},
-                                           err);
+        status = pnb__ground_truth_text(c,
+                                        (pnb__text_ref){c->n_images - 1, level, 0,
+                                                        pnb__ground_truth_intern(c, text, n),
+                                                        (int)level},
+                                        err);
         at = stop != NULL ? stop + 2 : NULL;
     }
     return status;
@@ -233,8 +234,8 @@ pnb_status pnb__read_truth_hierarcaps(pnb__ground_truth *c, const pnb__truth_sou
             PNB_TRY(pnb__fail(err, PNB_FORMAT,
                               "%s line %zu: the second column has no levels joined with =>",
                               s->path, line));
-        pnb__image p = {{pnb__ground_truth_text(c, id, strlen(id)),
-                         url[0] != '\0' ? pnb__ground_truth_text(c, url, strlen(url)) : 0, 0},
+        pnb__image p = {{pnb__ground_truth_intern(c, id, strlen(id)),
+                         url[0] != '\0' ? pnb__ground_truth_intern(c, url, strlen(url)) : 0, 0},
                         -1};
         PNB_TRY(pnb__ground_truth_image(c, p, err));
         status = add_levels(c, csv.fields[1], err);
@@ -255,17 +256,17 @@ static pnb_status add_sample(pnb__ground_truth *c, const pnb_sample *sample, pnb
     const char *key = sample->key != NULL ? sample->key : "";
     const char *base = pnb__path_base(key);
     const char *path = sample->image_path != NULL ? sample->image_path : "";
-    pnb__image p = {{pnb__ground_truth_text(c, key, strlen(key)),
-                     pnb__ground_truth_text(c, base, strlen(base)),
-                     path[0] != '\0' ? pnb__ground_truth_text(c, path, strlen(path)) : 0},
+    pnb__image p = {{pnb__ground_truth_intern(c, key, strlen(key)),
+                     pnb__ground_truth_intern(c, base, strlen(base)),
+                     path[0] != '\0' ? pnb__ground_truth_intern(c, path, strlen(path)) : 0},
                     -1};
     pnb_status status = pnb__ground_truth_image(c, p, err);
     for (size_t k = 0; status == PNB_OK && k < sample->n_texts; k++) {
         size_t n = 0;
         const char *text = pnb__trimmed(sample->texts[k], strlen(sample->texts[k]), &n);
-        status = pnb__ground_truth_caption(
+        status = pnb__ground_truth_text(
             c,
-            (pnb__text_ref){c->n_images - 1, k, 0, pnb__ground_truth_text(c, text, n),
+            (pnb__text_ref){c->n_images - 1, k, 0, pnb__ground_truth_intern(c, text, n),
                             sample->levels != NULL ? sample->levels[k] : -1},
             err);
     }

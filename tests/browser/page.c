@@ -20,7 +20,7 @@ static void check(bool is, const char *what)
 
 #define HITS "document.querySelectorAll('#hits .hit').length"
 #define STATUS "document.getElementById('status').textContent"
-#define PICTURES                                                                                   \
+#define IMAGES                                                                                     \
     "[...document.querySelectorAll('#hits img')].every((i) => i.complete && i.naturalWidth > 0)"
 
 /* Every text against what lies behind it: AA wants 4.5, of large letters 3. */
@@ -95,7 +95,7 @@ static void search_by_text(driver *d, const char *shots, int width)
     check(driver_is(d, "return [...document.querySelectorAll('#hits > *')].findIndex((e) => "
                        "e.className === 'line') === 5"),
           "the line stands below the fifth");
-    check(driver_wait(d, "return " PICTURES), "their pictures are shown");
+    check(driver_wait(d, "return " IMAGES), "their pictures are shown");
     check(driver_is(d, "const m = [...document.querySelectorAll('#hits [role=meter]')].map((e) => "
                        "Number(e.getAttribute('aria-valuenow'))); return m.length === " HITS
                        " && m.every((p, i) => p >= 0 && p <= 1 && (i === 0 || p <= m[i - 1]))"),
@@ -116,7 +116,7 @@ static void search_by_text(driver *d, const char *shots, int width)
     look(d, shots, width, "text");
 }
 
-static void related_captions(driver *d)
+static void related_texts(driver *d)
 {
     check(driver_is(d, "return document.querySelectorAll('#related a').length > 0"),
           "captions are offered as links");
@@ -142,12 +142,12 @@ static void no_good_result(driver *d, const char *shots, int width)
     check(driver_is(d, "return " HITS " > 0"), "the nearest can be seen all the same");
 }
 
-static void drop_a_picture(driver *d, const char *picture, const char *shots, int width)
+static void drop_a_image(driver *d, const char *image, const char *shots, int width)
 {
     char *bytes = NULL, script[400];
     size_t n = 0;
     pnb__buf text = {0};
-    if (pnb__read_file(picture, 1 << 22, &bytes, &n, NULL) != PNB_OK)
+    if (pnb__read_file(image, 1 << 22, &bytes, &n, NULL) != PNB_OK)
         exit(1);
     pnb__base64(&text, bytes, n);
     driver_js(d, "const c = document.getElementById('collection'); c.value = 'photos';", NULL);
@@ -161,7 +161,7 @@ static void drop_a_picture(driver *d, const char *picture, const char *shots, in
     snprintf(script, sizeof script,
              "const h = document.querySelector('#hits .caption'); return h !== null && "
              "!document.getElementById('asked').hidden && h.textContent === '%s'",
-             pnb__path_base(picture));
+             pnb__path_base(image));
     check(driver_wait(d, script), "a picture that is dropped finds itself first");
     check(driver_is(d, "return document.getElementById('drop').hidden"), "the drop zone is gone");
     look(d, shots, width, "picture");
@@ -174,7 +174,7 @@ static void drop_a_picture(driver *d, const char *picture, const char *shots, in
     check(driver_is(d, "return document.getElementById('problem').textContent === 'That is no "
                        "picture.'"),
           "what is no picture is told");
-    driver_send(d, "#picture", picture);
+    driver_send(d, "#picture", image);
     check(driver_wait(d, script), "one that is chosen does too");
     pnb__buf_reset(&text);
     pnb__free(bytes);
@@ -275,7 +275,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: page URL WIDTH HEIGHT PICTURE SHOTS\n");
         return 2;
     }
-    const char *url = argv[1], *picture = argv[4], *shots = argv[5];
+    const char *url = argv[1], *image = argv[4], *shots = argv[5];
     int width = atoi(argv[2]);
     driver_start(&d, width, atoi(argv[3]));
     driver_go(&d, url);
@@ -283,9 +283,9 @@ int main(int argc, char **argv)
           "collections are listed");
     look(&d, shots, width, "begin");
     search_by_text(&d, shots, width);
-    related_captions(&d);
+    related_texts(&d);
     no_good_result(&d, shots, width);
-    drop_a_picture(&d, picture, shots, width);
+    drop_a_image(&d, image, shots, width);
     browse_and_health(&d, shots, width);
     keyboard_only(&d, url);
     nothing_else_was_asked(&d, url);

@@ -7,9 +7,9 @@
 
 #include <sys/stat.h>
 
-static const char *const captions[] = {"a red star", "two green bars", "a blue ring", "a bar",
-                                       "a red star above a blue ring"};
-enum { N = PNB_COUNT(captions) };
+static const char *const phrases[] = {"a red star", "two green bars", "a blue ring", "a bar",
+                                      "a red star above a blue ring"};
+enum { N = PNB_COUNT(phrases) };
 
 static char adapter_dir[64], attached_dir[64];
 
@@ -19,7 +19,7 @@ static pnb_embeddings *plain_rows(const fixture *f)
     pnb_encoder *encoder = NULL;
     pnb_embeddings *set = NULL;
     assert_ok(pnb_encoder_open(&encoder, f->ctx, f->dir, NULL, err));
-    assert_ok(pnb_encode_texts(encoder, captions, N, NULL, &set, err));
+    assert_ok(pnb_encode_texts(encoder, phrases, N, NULL, &set, err));
     pnb_encoder_free(encoder);
     return set;
 }
@@ -85,7 +85,7 @@ static void rows_go_through_it(void **state)
     assert_ok(pnb_adapter_apply(&applied, adapter, PNB_ADAPTER_TEXTS, plain, err));
     assert_ok(pnb_encoder_attach(f->ctx, f->dir, adapter_dir, attached_dir, err));
     assert_ok(pnb_encoder_open(&encoder, f->ctx, attached_dir, NULL, err));
-    assert_ok(pnb_encode_texts(encoder, captions, N, NULL, &made, err));
+    assert_ok(pnb_encode_texts(encoder, phrases, N, NULL, &made, err));
     compare_sets(made, applied);
     assert_int_equal(made->info.adapters.n, 1);
     assert_true(made->info.adapters.items[0].leaves_images);
@@ -102,7 +102,7 @@ static void rows_go_through_it(void **state)
     FILE *lines = fopen(list, "w");
     assert_non_null(lines);
     for (size_t i = 0; i < N; i++)
-        fprintf(lines, "%s\n", captions[i]);
+        fprintf(lines, "%s\n", phrases[i]);
     fclose(lines);
     const char *paths[] = {list};
     const pnb_encode_file file = {.out = out, .save_every = 2};
@@ -111,13 +111,13 @@ static void rows_go_through_it(void **state)
     pnb_embeddings_free(applied);
     pnb_encoder *base = NULL;
     assert_ok(pnb_encoder_open(&base, f->ctx, f->dir, NULL, err));
-    assert_ok(pnb_encode_texts(base, captions, N, &opts, &plain, err));
+    assert_ok(pnb_encode_texts(base, phrases, N, &opts, &plain, err));
     assert_ok(pnb_adapter_apply(&applied, adapter, PNB_ADAPTER_TEXTS, plain, err));
     assert_ok(pnb_encode_to_file(encoder, PNB_ENCODE_TEXTS, paths, 1, &opts, &file, NULL, err));
     assert_ok(pnb_embeddings_load(&loaded, out, err));
     compare_sets(loaded, applied);
     pnb_embeddings_free(made); /* batches of one set, not parts */
-    assert_ok(pnb_encode_texts(encoder, captions, N, &opts, &made, err));
+    assert_ok(pnb_encode_texts(encoder, phrases, N, &opts, &made, err));
     compare_sets(made, applied);
     pnb_encoder_free(base);
     pnb_encoder_free(encoder);
@@ -165,7 +165,7 @@ static pnb_status attach_and_encode(const fixture *f, const char *out, pnb_error
     pnb_status status;
     PNB_TRY(pnb_encoder_attach(f->ctx, f->dir, adapter_dir, out, err));
     PNB_TRY(pnb_encoder_open(&encoder, f->ctx, out, NULL, err));
-    status = pnb_encode_texts(encoder, captions, 2, NULL, &set, err);
+    status = pnb_encode_texts(encoder, phrases, 2, NULL, &set, err);
 done:
     pnb_embeddings_free(set);
     pnb_encoder_free(encoder);

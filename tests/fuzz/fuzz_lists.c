@@ -121,11 +121,11 @@ static void read_weights(const char *path)
 static void read_counts(const char *path)
 {
     static const char *const ids[] = {"a.jpg", "b", "7"};
-    const pnb_truth_rows pictures = {.n = 3, .ids = ids};
+    const pnb_truth_rows images = {.n = 3, .ids = ids};
     pnb_error err = PNB_ERROR_INIT;
     double bits[3];
     size_t n_known = 0;
-    if (pnb_label_entropy_load(bits, path, &pictures, &err) != PNB_OK) {
+    if (pnb_label_entropy_load(bits, path, &images, &err) != PNB_OK) {
         require(err.status != PNB_OK && err.text[0] != '\0');
         return;
     }

@@ -56,7 +56,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size == 0 || mkdtemp(dir) == NULL)
         return 0;
     size_t kind = (data[0] & 127) % (sizeof FORMATS / sizeof *FORMATS);
-    pnb_truth_read_opts opts = {.format = FORMATS[kind].format, .captions_ask = data[0] > 127};
+    pnb_truth_read_opts opts = {.format = FORMATS[kind].format, .texts_ask = data[0] > 127};
     snprintf(path, sizeof path, "%s/x%s", dir, FORMATS[kind].ending);
     snprintf(beside, sizeof beside, "%s/x_caps.txt", dir); /* beside x_ids.txt */
     if (scratch_write(path, data + 1, size - 1) && scratch_write(beside, data + 1, size - 1) &&

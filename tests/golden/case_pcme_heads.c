@@ -100,7 +100,7 @@ static pnb_status write_real(heads *h, const char *name, pnb__tensor *t)
     return t != NULL && values == NULL ? h->err->status : PNB_OK;
 }
 
-static pnb_status write_captions(heads *h, const pnb__captions *captions)
+static pnb_status write_texts(heads *h, const pnb__texts *texts)
 {
     size_t n_batch = dim_of(h->c, "ids", 0), n = dim_of(h->c, "ids", 1);
     int32_t *ids = golden_i32(h->c, "ids", NULL, h->err);
@@ -109,9 +109,9 @@ static pnb_status write_captions(heads *h, const pnb__captions *captions)
     if (ids != NULL && lengths != NULL && rows != NULL) {
         for (size_t b = 0; b < n_batch; b++)
             rows[b] = (int32_t)(b * n) + lengths[b] - 1;
-        pnb__write_i32(captions->ids, ids);
-        pnb__write_i32(captions->lengths, lengths);
-        pnb__write_i32(captions->last_rows, rows);
+        pnb__write_i32(texts->ids, ids);
+        pnb__write_i32(texts->lengths, lengths);
+        pnb__write_i32(texts->last_rows, rows);
     } else if (h->err->status == PNB_OK) {
         pnb__fail_nomem(h->err, n_batch * sizeof *rows);
     }
@@ -162,7 +162,7 @@ typedef struct named {
 } named;
 
 /* Plans what was built, writes by `write`, gives every output and gradient. */
-static pnb_status finish(heads *h, const pnb__captions *captions)
+static pnb_status finish(heads *h, const pnb__texts *texts)
 {
     char name[128];
     pnb__tensor *mean = pnb__pcme_dist(&h->out).mean;
@@ -183,8 +183,8 @@ static pnb_status finish(heads *h, const pnb__captions *captions)
         status = write_real(h, "cot_sigma", h->cot_sigma);
     if (status == PNB_OK)
         status = write_real(h, "features", h->features);
-    if (status == PNB_OK && captions != NULL)
-        status = write_captions(h, captions);
+    if (status == PNB_OK && texts != NULL)
+        status = write_texts(h, texts);
     if (status == PNB_OK)
         status = pnb__graph_run(h->g, h->err);
     if (status != PNB_OK)
@@ -229,11 +229,11 @@ pnb_status golden_case_pcme_text(golden_case *c, pnb_error *err)
     h.config.embed_dim = 2 * dim_of(c, "param.rnn.weight_hh_l0", 1);
     pnb_status status = begin(&h, true);
     if (status == PNB_OK) {
-        pnb__captions captions = {pnb__input(h.g, PNB__INT32, 2, (size_t[]){n_batch, n}),
-                                  pnb__input(h.g, PNB__INT32, 1, &n_batch),
-                                  pnb__input(h.g, PNB__INT32, 1, &n_batch)};
-        h.out = pnb__pcme_text_apply(h.g, h.weights.tower[PNB__TEXT_SIDE], &captions, true);
-        status = finish(&h, &captions);
+        pnb__texts texts = {pnb__input(h.g, PNB__INT32, 2, (size_t[]){n_batch, n}),
+                            pnb__input(h.g, PNB__INT32, 1, &n_batch),
+                            pnb__input(h.g, PNB__INT32, 1, &n_batch)};
+        h.out = pnb__pcme_text_apply(h.g, h.weights.tower[PNB__TEXT_SIDE], &texts, true);
+        status = finish(&h, &texts);
     }
     end(&h);
     return status;

@@ -202,7 +202,7 @@ static void test_error(void **state)
 
 /* Pictures of a batch do not change each other's bits; but cuBLASLt chooses its kernel, and with it
  * the order of a sum, by how many rows a product has: on a device they may. */
-static void test_pictures_alone(void **state)
+static void test_images_alone(void **state)
 {
     (void)state;
     static const size_t sizes[2][9] = {{3, 9, 11, 5, 18, 3, 3, 1, 1},
@@ -269,8 +269,8 @@ static void test_reference(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_shapes),         cmocka_unit_test(test_epilogue),
-        cmocka_unit_test(test_large),          cmocka_unit_test(test_error),
-        cmocka_unit_test(test_pictures_alone), cmocka_unit_test(test_reference)};
+        cmocka_unit_test(test_shapes),       cmocka_unit_test(test_epilogue),
+        cmocka_unit_test(test_large),        cmocka_unit_test(test_error),
+        cmocka_unit_test(test_images_alone), cmocka_unit_test(test_reference)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -53,12 +53,12 @@ static pnb__residual block_of(weights *w, bool bottleneck, size_t in, size_t str
 
 /* ---- plain loops ---- */
 
-typedef struct picture {
+typedef struct image {
     double v[B * H * H * 6];
     size_t side, n;
-} picture;
+} image;
 
-static double conv_at(const picture *x, const pnb__param *w, size_t stride, const size_t at[4])
+static double conv_at(const image *x, const pnb__param *w, size_t stride, const size_t at[4])
 {
     const double *values = w->data;
     size_t k = w->shape[2];
@@ -74,7 +74,7 @@ static double conv_at(const picture *x, const pnb__param *w, size_t stride, cons
     return sum;
 }
 
-static void conv_norm(const picture *x, const pnb__conv_norm *c, size_t stride, picture *y)
+static void conv_norm(const image *x, const pnb__conv_norm *c, size_t stride, image *y)
 {
     const double *w = c->w->data, *b = c->b->data, *mean = c->mean->data, *var = c->var->data;
     y->side = (x->side - 1) / stride + 1;
@@ -87,15 +87,15 @@ static void conv_norm(const picture *x, const pnb__conv_norm *c, size_t stride, 
     }
 }
 
-static void relu(picture *x)
+static void relu(image *x)
 {
     for (size_t i = 0; i < B * x->side * x->side * x->n; i++)
         x->v[i] = x->v[i] < 0 ? 0 : x->v[i];
 }
 
-static void block(const pnb__residual *r, const picture *x, picture *y)
+static void block(const pnb__residual *r, const image *x, image *y)
 {
-    picture a = *x, b, shortcut = *x;
+    image a = *x, b, shortcut = *x;
     bool basic = r->conv[2].conv == NULL;
     int n = basic ? 2 : 3;
     for (int i = 0; i < n; i++) {
@@ -115,7 +115,7 @@ static void block(const pnb__residual *r, const picture *x, picture *y)
 static void check_block(bool bottleneck, size_t in, size_t stride, bool with_grad)
 {
     weights w;
-    picture x = {.side = H, .n = in}, want;
+    image x = {.side = H, .n = in}, want;
     pnb__residual r = block_of(&w, bottleneck, in, stride);
     begin_graph(PNB__F64, with_grad);
     pnb__tensor *t = IN(B, H, H, in);

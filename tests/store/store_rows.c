@@ -20,9 +20,9 @@ static void rows_come_back(void **state)
         assert_string_equal(rows.items[i].id, wanted->ids[i]);
         assert_true(fabs(rows.items[i].uncertainty - trace) <= 1e-6 * trace);
         if (i % 2 == 0)
-            assert_string_equal(rows.items[i].caption, "an even \"row\"");
+            assert_string_equal(rows.items[i].text, "an even \"row\"");
         else
-            assert_null(rows.items[i].caption);
+            assert_null(rows.items[i].text);
     }
     assert_string_equal(set->info.weights_sha256, WEIGHTS);
     pnb_embeddings_free(set);
@@ -185,20 +185,20 @@ static void first_rows(void **state)
 
 static void thumbnails_go_with_their_rows(void **state)
 {
-    static const pnb_store_thumbnail pictures[3] = {{"one", 3}, {NULL, 0}, {"th\0ree", 6}};
+    static const pnb_store_thumbnail images[3] = {{"one", 3}, {NULL, 0}, {"th\0ree", 6}};
     pnb_store *store = filled(*state, 3, 3); /* of before thumbnails */
     pnb_embeddings *e = rows_from(3, 3);
     pnb_store_rows rows = {0};
     pnb_error err = PNB_ERROR_INIT;
     unsigned char *bytes = NULL;
     size_t n = 0;
-    const pnb_store_batch batch = {.set = e, .thumbnails = pictures};
+    const pnb_store_batch batch = {.set = e, .thumbnails = images};
     assert_ok(pnb_store_add(store, &batch, NULL, &err), &err);
     assert_ok(pnb_store_list(store, NULL, 0, 0, &rows, &err), &err);
     assert_int_equal(rows.n, 6);
     for (size_t i = 0; i < 6; i++) {
         int64_t number = rows.items[i].number;
-        const pnb_store_thumbnail *wanted = i >= 3 ? &pictures[i - 3] : &pictures[1];
+        const pnb_store_thumbnail *wanted = i >= 3 ? &images[i - 3] : &images[1];
         if (wanted->bytes == NULL) {
             assert_failed(pnb_store_get_thumbnail(store, number, &bytes, &n, &err), &err,
                           PNB_NOT_FOUND, "has no thumbnail");

@@ -268,7 +268,7 @@ static void drawn_samples_of_micro_batches(void **state)
 }
 
 /* Labels of PCME: a step with CutMix is another one and finite. */
-static void pcme_takes_mixed_pictures(void **state)
+static void pcme_takes_mixed_images(void **state)
 {
     pnb_train_opts o = several_opts(*state, PNB_OBJECTIVE_PCME);
     o.batch_size = 8;
@@ -283,15 +283,11 @@ static void pcme_takes_mixed_pictures(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(published_weights),
-        cmocka_unit_test(mixing_resumes_to_the_bit),
-        cmocka_unit_test(mixing_is_drawn),
-        cmocka_unit_test(labels_follow_their_pairs),
-        cmocka_unit_test(mixing_is_refused),
-        cmocka_unit_test(labels_are_smoothed),
-        cmocka_unit_test(pvse_of_micro_batches),
-        cmocka_unit_test(drawn_samples_of_micro_batches),
-        cmocka_unit_test(pcme_takes_mixed_pictures),
+        cmocka_unit_test(published_weights),       cmocka_unit_test(mixing_resumes_to_the_bit),
+        cmocka_unit_test(mixing_is_drawn),         cmocka_unit_test(labels_follow_their_pairs),
+        cmocka_unit_test(mixing_is_refused),       cmocka_unit_test(labels_are_smoothed),
+        cmocka_unit_test(pvse_of_micro_batches),   cmocka_unit_test(drawn_samples_of_micro_batches),
+        cmocka_unit_test(pcme_takes_mixed_images),
     };
     return cmocka_run_group_tests(tests, fixture_setup, fixture_teardown);
 }

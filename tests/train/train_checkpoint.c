@@ -5,7 +5,7 @@
 #include "io/json/json.h"
 
 /* The first shard or record of the training data with one letter of a caption changed. */
-static void spoil_caption(const char *path)
+static void spoil_text(const char *path)
 {
     static const char wanted[] = "\"captions\"";
     char *bytes = NULL;
@@ -62,7 +62,7 @@ static void test_data_must_be_the_same(void **state)
     o.resume = "latest";
     o.train_data = moved;
     ASSERT_OK(pnb_train(f->ctx, &o, &r, &err));
-    spoil_caption(file);
+    spoil_text(file);
     o.train_data = spoilt;
     ASSERT_FAILS(
         pnb_train(f->ctx, &o, &r, &err), PNB_ARG,

@@ -8,16 +8,16 @@ static void texts_of_the_pool(void **state)
 {
     (void)state;
     pnb__ground_truth c = {0};
-    size_t empty = pnb__ground_truth_text(&c, "", 0),
-           part = pnb__ground_truth_text(&c, "caption", 3);
-    size_t whole = pnb__ground_truth_text(&c, "caption", 7);
+    size_t empty = pnb__ground_truth_intern(&c, "", 0),
+           part = pnb__ground_truth_intern(&c, "caption", 3);
+    size_t whole = pnb__ground_truth_intern(&c, "caption", 7);
     assert_true(empty != 0 && part != 0 && whole != 0); /* 0 is no text, an empty text is one */
     assert_string_equal(pnb__ground_truth_get(&c, 0), "");
     assert_string_equal(pnb__ground_truth_get(&c, empty), "");
     assert_string_equal(pnb__ground_truth_get(&c, part), "cap");
     assert_string_equal(pnb__ground_truth_get(&c, whole), "caption");
     for (int i = 0; i < 1000; i++) /* offsets survive growth */
-        assert_true(pnb__ground_truth_text(&c, "many more of them", 17) > whole);
+        assert_true(pnb__ground_truth_intern(&c, "many more of them", 17) > whole);
     assert_string_equal(pnb__ground_truth_get(&c, part), "cap");
     pnb__ground_truth_reset(&c);
     assert_string_equal(pnb__ground_truth_get(&c, 0), ""); /* without a pool too */
@@ -32,7 +32,7 @@ static void entries_keep_their_order(void **state)
     for (size_t i = 0; i < N; i++) {
         assert_ok(
             pnb__ground_truth_image(&c, (pnb__image){{i, i + 1, i + 2}, (int64_t)i % 7}, err));
-        assert_ok(pnb__ground_truth_caption(
+        assert_ok(pnb__ground_truth_text(
             &c, (pnb__text_ref){i / 2, i % 2, 3 * i, 5 * i, (int)i % 4}, err));
         assert_ok(pnb__ground_truth_pair(&c, N - i, 2 * i, err));
         assert_true(c.n_images == i + 1 && c.n_texts == i + 1 && c.n_pairs == i + 1);
@@ -57,9 +57,9 @@ static void a_lost_text_is_told(void **state)
     (void)state;
     pnb__ground_truth c = {0};
     pnb__alloc_fail_after(0);
-    assert_int_equal(pnb__ground_truth_text(&c, "x", 1), 0);
+    assert_int_equal(pnb__ground_truth_intern(&c, "x", 1), 0);
     assert_fails(pnb__ground_truth_image(&c, (pnb__image){{0}, -1}, err), PNB_NOMEM, "memory");
-    assert_fails(pnb__ground_truth_caption(&c, (pnb__text_ref){.level = -1}, err), PNB_NOMEM,
+    assert_fails(pnb__ground_truth_text(&c, (pnb__text_ref){.level = -1}, err), PNB_NOMEM,
                  "memory");
     assert_true(c.n_images == 0 && c.n_texts == 0);
     pnb__ground_truth_reset(&c);

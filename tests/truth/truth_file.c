@@ -117,7 +117,7 @@ static void another_split(void **state)
 
 /* Rows of captions embedded sample by sample: "KEY#k", with the id that files know them by beside
  * it. A pair with a caption that several pictures share is one with each of its rows. */
-static void captions_by_the_ids_that_rows_carry(void **state)
+static void texts_by_the_ids_that_rows_carry(void **state)
 {
     (void)state;
     const char *const texts[] = {"cat#0", "cat#1", "dog#0", "sun#0"};
@@ -152,7 +152,7 @@ int main(void)
         cmocka_unit_test(bad_files),
         cmocka_unit_test(values_that_mean_nothing),
         cmocka_unit_test(another_split),
-        cmocka_unit_test(captions_by_the_ids_that_rows_carry),
+        cmocka_unit_test(texts_by_the_ids_that_rows_carry),
     };
     return cmocka_run_group_tests(tests, make_dir, remove_dir);
 }

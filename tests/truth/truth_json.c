@@ -45,9 +45,9 @@ static void coco_entries(void **state)
     const pnb__truth_source source = {write_file("captions.json", COCO), &o};
     pnb_truth_format format = PNB_TRUTH_AUTO;
     pnb__ground_truth c = {0};
-    bool captions_ask = true;
-    assert_ok(pnb__read_truth_json(&c, &source, &format, &captions_ask, err));
-    assert_true(format == PNB_TRUTH_COCO && !captions_ask && c.n_pairs == 0);
+    bool texts_ask = true;
+    assert_ok(pnb__read_truth_json(&c, &source, &format, &texts_ask, err));
+    assert_true(format == PNB_TRUTH_COCO && !texts_ask && c.n_pairs == 0);
     assert_true(c.n_images == 2 && c.n_texts == 3);
     assert_string_equal(pnb__ground_truth_get(&c, c.image[1].name[0]),
                         "COCO_val2014_000000000042.jpg");
@@ -134,7 +134,7 @@ static void id_lists_both_ways(void **state)
     assert_true(t->n_outside == NULL && t->n_outside_items[2] == 1);
     pnb_truth_free(t);
     path = write_file("lists.json", "{\"70\":[7],\"72\":[7]}");
-    pnb_truth_read_opts o = {.format = PNB_TRUTH_ID_LISTS, .captions_ask = true};
+    pnb_truth_read_opts o = {.format = PNB_TRUTH_ID_LISTS, .texts_ask = true};
     expect(path, &o, i, x, back, 2, NULL);
     assert_fails(
         pnb_truth_read(&t, write_file("lists.json", "{\"7\":70}"), &i, &x, NULL, NULL, err),

@@ -482,7 +482,7 @@ static const char *inference_word(int value)
 static const pnb__field fields[] = {
     {"seed", AT(seed), NULL, PNB__FIELD_U64, true, PNB__ALSO_NONE},
     {"recipe", AT(recipe), pnb__adapt_recipe_word, PNB__FIELD_ENUM, true, PNB__ALSO_NONE},
-    {"captions", AT(captions), pnb__adapt_captions_word, PNB__FIELD_ENUM, true, PNB__ALSO_NONE},
+    {"captions", AT(texts), pnb__adapt_texts_word, PNB__FIELD_ENUM, true, PNB__ALSO_NONE},
     {"epochs", AT(epochs), NULL, PNB__FIELD_I64, true, PNB__ALSO_NONE},
     {"steps", AT(steps), NULL, PNB__FIELD_I64, true, PNB__ALSO_NONE},
     {"batch_size", AT(batch_size), NULL, PNB__FIELD_I64, true, PNB__ALSO_NONE},

@@ -62,7 +62,7 @@ pnb_status pnb__grove_list(pnb__grove_pairs *p, const pnb__adapter_job *job, siz
     pnb__learned_pairs drawn = {0};
     pnb_status status;
     p->job = job;
-    PNB_TRY(pnb__learned_pairs_init(&drawn, images, texts, job->truth, opts->captions, err));
+    PNB_TRY(pnb__learned_pairs_init(&drawn, images, texts, job->truth, opts->texts, err));
     PNB_TRY(take_pairs(p, &drawn, opts->seed, err));
     PNB_TRY(PNB_ALLOC_ROWS(p->x, p->n, q, err));
 done:

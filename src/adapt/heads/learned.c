@@ -96,7 +96,7 @@ pnb_status pnb__learned_fit(pnb_adapter *a, const pnb__adapter_job *job, pnb_err
     pnb__learned_pairs pairs = {0};
     pnb_status status;
     PNB_TRY(pnb__learned_pairs_init(&pairs, job->data->images, job->data->texts, job->truth,
-                                    a->opts.captions, err));
+                                    a->opts.texts, err));
     PNB_TRY(pnb__learned_choose(a, &pairs, err));
     PNB_TRY(declare(a, err));
     PNB_TRY(pnb__learned_fresh(a->self, a->opts.seed, err));

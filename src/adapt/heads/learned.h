@@ -222,7 +222,7 @@ typedef struct pnb__learned_pairs {
 /* Errors  ARG (fewer than two pairs), LIMIT, NOMEM */
 pnb_status pnb__learned_pairs_init(pnb__learned_pairs *p, const pnb_embeddings *images,
                                    const pnb_embeddings *texts, const pnb_truth *truth,
-                                   pnb_adapt_captions captions, pnb_error *err);
+                                   pnb_adapt_texts order, pnb_error *err);
 void pnb__learned_pairs_reset(pnb__learned_pairs *p);
 /* Draws the order of an epoch: a function of seed and epoch. */
 void pnb__learned_pairs_shuffle(pnb__learned_pairs *p, uint64_t seed, uint64_t epoch);
@@ -272,7 +272,7 @@ pnb_status pnb__learned_read_block(const pnb_adapter *a, const pnb__adapter_bloc
 /* The options of all these methods: rows of their tables. */
 #define PNB__LEARNED_FIELDS(X)                                                                     \
     X("recipe", recipe, pnb__adapt_recipe_word, PNB__FIELD_ENUM, PNB__ALSO_NONE)                   \
-    X("captions", captions, pnb__adapt_captions_word, PNB__FIELD_ENUM, PNB__ALSO_NONE)             \
+    X("captions", texts, pnb__adapt_texts_word, PNB__FIELD_ENUM, PNB__ALSO_NONE)                   \
     X("lr", lr, NULL, PNB__FIELD_DOUBLE, PNB__ALSO_NAN)                                            \
     X("batch_size", batch_size, NULL, PNB__FIELD_I64, PNB__ALSO_NONE)                              \
     X("epochs", epochs, NULL, PNB__FIELD_I64, PNB__ALSO_NONE)                                      \

@@ -66,10 +66,10 @@ static void list_pairs(pnb__learned_pairs *p, const pnb_truth *t, bool is_by_tex
 
 pnb_status pnb__learned_pairs_init(pnb__learned_pairs *p, const pnb_embeddings *images,
                                    const pnb_embeddings *texts, const pnb_truth *truth,
-                                   pnb_adapt_captions captions, pnb_error *err)
+                                   pnb_adapt_texts order, pnb_error *err)
 {
     pnb_status status;
-    bool is_by_text = captions == PNB_ADAPT_CAPTIONS_EACH;
+    bool is_by_text = order == PNB_ADAPT_TEXTS_EACH;
     size_t n_all = is_by_text ? truth->n_items : truth->n_queries;
     *p = (pnb__learned_pairs){.set = {images, texts}};
     PNB_TRY(count_pairs(p, truth, err));
@@ -77,7 +77,7 @@ pnb_status pnb__learned_pairs_init(pnb__learned_pairs *p, const pnb_embeddings *
         PNB_TRY(PNB_ALLOC(p->row[s], p->n, err));
     PNB_TRY(PNB_ALLOC(p->group, n_all + 1, err));
     list_pairs(p, truth, is_by_text, n_all);
-    p->n_order = captions == PNB_ADAPT_CAPTIONS_ALL ? p->n : p->n_groups;
+    p->n_order = order == PNB_ADAPT_TEXTS_ALL ? p->n : p->n_groups;
     PNB_TRY(PNB_ALLOC(p->order, p->n_order, err));
     if (p->n_order < 2)
         status =

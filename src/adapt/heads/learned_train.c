@@ -144,10 +144,10 @@ static pnb_status open_held_out(training *t, pnb_error *err)
     t->validates = d->val_truth != NULL;
     if (!t->validates)
         return PNB_OK;
-    bool is_each = t->a->opts.captions == PNB_ADAPT_CAPTIONS_EACH;
+    bool is_each = t->a->opts.texts == PNB_ADAPT_TEXTS_EACH;
     pnb_status status =
         pnb__learned_pairs_init(&t->held_out, d->val_images, d->val_texts, d->val_truth,
-                                is_each ? PNB_ADAPT_CAPTIONS_EACH : PNB_ADAPT_CAPTIONS_ALL, err);
+                                is_each ? PNB_ADAPT_TEXTS_EACH : PNB_ADAPT_TEXTS_ALL, err);
     if (status != PNB_OK) {
         pnb__error_prefix(err, "held-out rows");
         return status;

@@ -77,7 +77,7 @@ static pnb_status fail_certain(pnb_error *err)
                      "it gives no row an uncertainty, so that nothing can be chosen by it");
 }
 
-static pnb_status rank_pictures(const active_run *run, const pnb_adapter *a, double *u)
+static pnb_status rank_images(const active_run *run, const pnb_adapter *a, double *u)
 {
     const pnb_truth *t = run->pool.truth;
     double *of_texts = NULL;
@@ -90,11 +90,11 @@ static pnb_status rank_pictures(const active_run *run, const pnb_adapter *a, dou
         PNB_TRY(fail_certain(&run->app->err));
     for (size_t i = 0; i < t->n_queries; i++) {
         size_t n = t->offset[i + 1] - t->offset[i];
-        double captions = 0.0;
+        double texts = 0.0;
         for (size_t p = t->offset[i]; p < t->offset[i + 1]; p++)
-            captions += of_texts[t->item[p]] / (double)n;
+            texts += of_texts[t->item[p]] / (double)n;
         if (has_texts)
-            u[i] = has_images ? 0.5 * (u[i] + captions) : captions;
+            u[i] = has_images ? 0.5 * (u[i] + texts) : texts;
     }
 done:
     pnb__free(of_texts);
@@ -201,7 +201,7 @@ static pnb_status choose(const active_run *run, const strategy *s, uint64_t seed
         return pnb_select_random(n, s->taken, count, seed + round * STREAM_ROUND, s->row, err);
     if (s->by == BY_METHOD) {
         PNB_TRY(learn(run, s->name, seed, s->is_labelled, &learned));
-        PNB_TRY(rank_pictures(run, learned, s->u));
+        PNB_TRY(rank_images(run, learned, s->u));
     }
     status = pnb_select_uncertain(s->u, n, s->taken, count, s->row, err);
 done:
@@ -276,7 +276,7 @@ static pnb_status open_strategy(const active_run *run, strategy *s)
     }
     if (s->by == BY_ADAPTER) {
         PNB_TRY(pnb_adapter_load(&s->adapter, run->app->ctx, s->name, err));
-        PNB_TRY(rank_pictures(run, s->adapter, s->u));
+        PNB_TRY(rank_images(run, s->adapter, s->u));
     }
 done:
     return status;

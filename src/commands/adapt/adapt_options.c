@@ -52,7 +52,7 @@ static const pnb__option train_options[] = {
                     "100,000 pairs, from there on those of the paper; "
                     "grove takes those of the paper, and its weights, by published alone",
                     .fallback = "auto"),
-    PNB__ROW_CHOICE("captions", AT(options.captions), "WHICH", WORDS(PNB_ADAPT_CAPTIONS_LIST),
+    PNB__ROW_CHOICE("captions", AT(options.texts), "WHICH", WORDS(PNB_ADAPT_TEXTS_LIST),
                     "An epoch is every caption with one of its pictures, every pair, or every "
                     "picture with one of its captions",
                     .fallback = "each"),

@@ -13,7 +13,7 @@
 #include "base/base.h"
 #include "commands/common/rows/row_clusters.h"
 
-enum { STREAM_CLASSES = 1, STREAM_PICTURES = 2 }; /* of the seed */
+enum { STREAM_CLASSES = 1, STREAM_IMAGES = 2 }; /* of the seed */
 
 bool pnb__fewer_pairs_draws(const pnb__fewer_pairs_opts *opts)
 {
@@ -65,9 +65,9 @@ static pnb_status draw_order(uint32_t **out, size_t n, uint64_t seed, uint64_t s
     return PNB_OK;
 }
 
-static bool has_captions(const pnb_truth *t, size_t picture)
+static bool has_texts(const pnb_truth *t, size_t image)
 {
-    return t->offset[picture + 1] > t->offset[picture];
+    return t->offset[image + 1] > t->offset[image];
 }
 
 /* ---- classes ---- */
@@ -81,11 +81,11 @@ static pnb_status read_classes(const pnb_truth *t, const pnb_embeddings *images,
     PNB_TRY(PNB_ALLOC_ZERO(name, images->n, err));
     PNB_TRY(pnb__row_fields(images, path, key, name, err));
     for (size_t i = 0; i < images->n; i++) {
-        if (has_captions(t, i) && name[i] == NULL)
+        if (has_texts(t, i) && name[i] == NULL)
             PNB_TRY(pnb__fail(err, PNB_NOT_FOUND,
                               "--class-key %s: row %zu of %s has captions and not this field", key,
                               i, path));
-        if (!has_captions(t, i)) {
+        if (!has_texts(t, i)) {
             pnb__free(name[i]);
             name[i] = NULL;
         }
@@ -204,9 +204,9 @@ pnb_status pnb__fewer_pairs(pnb_truth **out, const pnb_truth *truth, const pnb_e
     unsigned char *is_drawn = NULL;
     pnb_status status;
     PNB_TRY(PNB_ALLOC(is_drawn, PNB_MAX(images->n, (size_t)1), err));
-    PNB_TRY(draw_order(&order, images->n, seed, STREAM_PICTURES, err));
+    PNB_TRY(draw_order(&order, images->n, seed, STREAM_IMAGES, err));
     for (size_t i = 0; i < images->n; i++)
-        is_drawn[i] = has_captions(truth, i);
+        is_drawn[i] = has_texts(truth, i);
     PNB_TRY(by_classes(truth, images, path, opts, seed, order, is_drawn, err));
     if (opts->share > 0 && opts->share < 1)
         draw_share(order, images->n, opts->share, is_drawn);

@@ -171,17 +171,17 @@ static void put_forecasts(const pnb_match_assessment *a, pnb__result *r)
         {"first_rate", "matching"}};
     pnb__result_table(r, "forecasts", "pairs and first hits, held out", columns,
                       PNB_COUNT(columns));
-    for (int f = 0; f < PNB_N_FORECASTERS; f++) {
-        const pnb_match_forecast *c = &a->forecast[f];
-        bool has_pairs = f != PNB_FORECASTER_FIRST;
+    for (int f = 0; f < PNB_N_MATCH_ESTIMATORS; f++) {
+        const pnb_match_ece *c = &a->estimate[f];
+        bool has_pairs = f != PNB_MATCH_ESTIMATOR_FIRST;
         if (!c->is_known)
             continue;
         pnb__result_row(r, "%s %.5f %.5f %.5f %.5f %.5f %.5f %.4f %.4f %.4f %.4f",
-                        pnb_forecaster_name((pnb_forecaster)f), has_pairs ? c->fit.nll : NAN,
-                        has_pairs ? c->held.nll : NAN, has_pairs ? c->held.brier : NAN,
-                        has_pairs ? c->held.ece : NAN, has_pairs ? c->held.p_mean : NAN,
-                        has_pairs ? c->held.base_rate : NAN, c->first.ece, c->first.brier,
-                        c->first.p_mean, c->first.base_rate);
+                        pnb_match_estimator_name((pnb_match_estimator)f),
+                        has_pairs ? c->fit.nll : NAN, has_pairs ? c->held.nll : NAN,
+                        has_pairs ? c->held.brier : NAN, has_pairs ? c->held.ece : NAN,
+                        has_pairs ? c->held.p_mean : NAN, has_pairs ? c->held.base_rate : NAN,
+                        c->first.ece, c->first.brier, c->first.p_mean, c->first.base_rate);
     }
 }
 
@@ -211,15 +211,15 @@ static void put_reliability(const pnb_match_assessment *a, bool is_first, int ex
                                           {"rate_high", NULL}};
     pnb__result_table(r, is_first ? "reliability_of_first_hits" : "reliability_of_pairs", NULL,
                       columns, PNB_COUNT(columns));
-    for (int f = 0; f < PNB_N_FORECASTERS; f++) {
-        const pnb_weighted_ece *c = is_first ? &a->forecast[f].first : &a->forecast[f].held;
-        bool is_drawn = a->forecast[f].is_known && f != PNB_FORECASTER_BASE_RATE &&
-                        (is_first || f != PNB_FORECASTER_FIRST);
+    for (int f = 0; f < PNB_N_MATCH_ESTIMATORS; f++) {
+        const pnb_weighted_ece *c = is_first ? &a->estimate[f].first : &a->estimate[f].held;
+        bool is_drawn = a->estimate[f].is_known && f != PNB_MATCH_ESTIMATOR_BASE_RATE &&
+                        (is_first || f != PNB_MATCH_ESTIMATOR_FIRST);
         for (size_t b = 0; is_drawn && b < c->n_bins; b++) {
             double low = NAN, high = NAN;
             if (f == exact)
                 pnb__share_interval(c->bin[b].rate, c->bin[b].weight * (double)c->n, &low, &high);
-            pnb__result_cell_text(r, pnb_forecaster_name((pnb_forecaster)f));
+            pnb__result_cell_text(r, pnb_match_estimator_name((pnb_match_estimator)f));
             pnb__result_cell_real(r, c->bin[b].p_mean, 4);
             pnb__result_cell_real(r, c->bin[b].rate, 4);
             pnb__result_cell_real(r, low, 4);
@@ -250,11 +250,11 @@ static void put_coverage(const pnb_match_probability_fit *fit, const pnb_match_a
 void pnb__assessment_report(const pnb_match_probability_fit *fit, const pnb_match_assessment *a,
                             pnb__result *r)
 {
-    pnb_forecaster used =
-        fit->method == PNB_MATCH_ISOTONIC ? PNB_FORECASTER_ISOTONIC : PNB_FORECASTER_PLATT;
+    pnb_match_estimator used = fit->method == PNB_MATCH_ISOTONIC ? PNB_MATCH_ESTIMATOR_ISOTONIC
+                                                                 : PNB_MATCH_ESTIMATOR_PLATT;
     put_forecasts(a, r);
-    put_bins(&a->forecast[used].held, "reliability_pairs", "p(match) of pairs, held out", r);
-    put_bins(&a->forecast[used].first, "reliability_first", "p(match) of first hits, held out", r);
+    put_bins(&a->estimate[used].held, "reliability_pairs", "p(match) of pairs, held out", r);
+    put_bins(&a->estimate[used].first, "reliability_first", "p(match) of first hits, held out", r);
     put_reliability(a, true, (int)used, r);
     put_reliability(a, false, -1, r);
     put_coverage(fit, a, r);

@@ -9,7 +9,7 @@
 #include "penumbra/search.h"
 #include "report/html.h"
 
-static const int colour_of[PNB_N_FORECASTERS] = {5, 1, 0, 2, 3};
+static const int colour_of[PNB_N_MATCH_ESTIMATORS] = {5, 1, 0, 2, 3};
 static const int colour_of_kind[PNB_N_CONFORMALS] = {0, 2, 1};
 
 void pnb__draw_reliability(pnb__page *page)
@@ -25,15 +25,15 @@ void pnb__draw_reliability(pnb__page *page)
                           .has_probabilities = true,
                           .reference = PNB__REFERENCE_EQUAL,
                           .reference_name = "both agree",
-                          .n_series = PNB_N_FORECASTERS};
-        for (int f = 0; f < PNB_N_FORECASTERS; f++)
-            plot.series[f] = (pnb__series){.name = pnb_forecaster_name((pnb_forecaster)f),
+                          .n_series = PNB_N_MATCH_ESTIMATORS};
+        for (int f = 0; f < PNB_N_MATCH_ESTIMATORS; f++)
+            plot.series[f] = (pnb__series){.name = pnb_match_estimator_name((pnb_match_estimator)f),
                                            .x = "p_mean",
                                            .y = "rate",
                                            .low = "rate_low",
                                            .high = "rate_high",
                                            .where = "forecast",
-                                           .is = pnb_forecaster_name((pnb_forecaster)f),
+                                           .is = pnb_match_estimator_name((pnb_match_estimator)f),
                                            .colour = colour_of[f]};
         pnb__page_plot(page, &plot);
     }
@@ -137,8 +137,9 @@ done:
 static void put_headline(pnb__page *page, const char *method)
 {
     double off = 100 * pnb__page_cell(page, "forecasts", "forecast", method, "first_ece");
-    double model = 100 * pnb__page_cell(page, "forecasts", "forecast",
-                                        pnb_forecaster_name(PNB_FORECASTER_MODEL), "first_ece");
+    double model =
+        100 * pnb__page_cell(page, "forecasts", "forecast",
+                             pnb_match_estimator_name(PNB_MATCH_ESTIMATOR_MODEL), "first_ece");
     char answer[400];
     int n = snprintf(answer, sizeof answer,
                      "On queries it was not fitted to, the probability of a first hit is off by "

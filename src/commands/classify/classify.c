@@ -358,7 +358,7 @@ static pnb_status judge_platt(pnb__classify *run, pnb_error *err)
     const pnb__classified *c = &run->images;
     double *confidence = pnb__alloc_array(c->p.n, sizeof *confidence);
     int *is_right = pnb__alloc_array(c->p.n, sizeof *is_right);
-    pnb_ece forecast = {0};
+    pnb_ece estimate = {0};
     size_t n = 0;
     pnb_status status = PNB_OK;
     if (confidence == NULL || is_right == NULL)
@@ -369,8 +369,8 @@ static pnb_status judge_platt(pnb__classify *run, pnb_error *err)
         confidence[n] = pnb_platt_apply(&run->scaling.platt, c->p.score[i * c->p.k]);
         is_right[n++] = c->p.top[i * c->p.k] == c->source.label[i];
     }
-    status = pnb_ece_compute(confidence, is_right, n, run->opts->n_bins, &forecast, err);
-    run->platt_ece = forecast.ece;
+    status = pnb_ece_compute(confidence, is_right, n, run->opts->n_bins, &estimate, err);
+    run->platt_ece = estimate.ece;
 done:
     pnb__free(confidence);
     pnb__free(is_right);

@@ -135,8 +135,8 @@ static pnb_status add_set(adding *a, const pnb_embeddings *set)
         int64_t of_input = a->time[a->of_row[row]];
         memcpy(sha256[row], a->sha256[a->of_row[row]], sizeof sha256[row]);
         times[row] = of_input != PNB__NO_TIME ? of_input : now;
-        const pnb__buf *picture = &a->thumbnail[a->of_row[row]];
-        thumbnails[row] = (pnb_store_thumbnail){picture->data, picture->size};
+        const pnb__buf *image = &a->thumbnail[a->of_row[row]];
+        thumbnails[row] = (pnb_store_thumbnail){image->data, image->size};
     }
     const pnb_store_batch batch = {.set = set,
                                    .sha256 = (const char(*)[65])sha256,

@@ -86,8 +86,8 @@ static json_t *payload(const pnb_store_row *row)
     json_object_set_new(o, "id", json_string(row->id));
     if (row->path != NULL)
         json_object_set_new(o, "path", json_string(row->path));
-    if (row->caption != NULL)
-        json_object_set_new(o, "caption", json_string(row->caption));
+    if (row->text != NULL)
+        json_object_set_new(o, "caption", json_string(row->text));
     json_object_set_new(o, "tags", tags_json(row->tags));
     json_object_set_new(o, "time", json_integer(row->time));
     json_object_set_new(o, "uncertainty", json_real(row->uncertainty));

@@ -107,13 +107,13 @@ static void put_tags(const pnb_store_row *row, pnb__result *r)
 }
 
 /* Collections from before have what a picture is called among its further fields only. */
-static pnb_status put_caption(const pnb_store_row *row, pnb__result *r, pnb_error *err)
+static pnb_status put_text(const pnb_store_row *row, pnb__result *r, pnb_error *err)
 {
-    char *caption = NULL;
+    char *text = NULL;
     pnb_status status =
-        row->caption == NULL ? pnb__extra_text(&caption, row->extra, "caption", err) : PNB_OK;
-    pnb__result_cell_text(r, caption != NULL ? caption : row->caption);
-    pnb__free(caption);
+        row->text == NULL ? pnb__extra_text(&text, row->extra, "caption", err) : PNB_OK;
+    pnb__result_cell_text(r, text != NULL ? text : row->text);
+    pnb__free(text);
     return status;
 }
 
@@ -134,7 +134,7 @@ static pnb_status put_rows(const pnb_store_rows *rows, pnb__result *r, pnb_error
         pnb__result_cell_int(r, row->number);
         pnb__result_row(r, "%s %s %.5f", row->id, time, row->uncertainty);
         put_tags(row, r);
-        status = put_caption(row, r, err);
+        status = put_text(row, r, err);
         pnb__result_row(r, "%s %s %s", row->path, row->sha256, added);
     }
     return status;

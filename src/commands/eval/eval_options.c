@@ -41,7 +41,7 @@ static const pnb__option uncertainty_options[] = {
     PNB__ROW_TEXT("class-key", AT(known.class_key), "FIELD",
                   "Field of the pictures' ids file (class, label): adds the R-AUROC, whether "
                   "uncertainty foretells that the nearest other picture is of another class"),
-    PNB__ROW_FILE("pictures", AT(known.pictures), "DATA",
+    PNB__ROW_FILE("pictures", AT(known.image_data), "DATA",
                   "Data set that the pictures are read from, for the controls of file size and "
                   "gradient; by default where their rows say they came from"),
     PNB__ROW_FLAG("of-matches", AT(known.of_matches),
@@ -74,7 +74,7 @@ static pnb_status run_known(pnb__app *app, const struct uncertainty_args *a, pnb
         return pnb__usage(app, "--entropy or --label-counts, not both");
     if ((of_images || known.class_key != NULL) && a->model.images == NULL)
         return pnb__usage(app, "--entropy, --label-counts and --class-key need --images");
-    if (known.pictures != NULL && !of_images && known.class_key == NULL)
+    if (known.image_data != NULL && !of_images && known.class_key == NULL)
         return pnb__usage(app, "--pictures goes with --entropy, --label-counts or --class-key");
     if (known.of_matches && a->model.images == NULL)
         return pnb__usage(app, "--of-matches needs --images");

@@ -70,7 +70,7 @@ pnb_status pnb__pcme_model(pnb__reproduction *run, const char *stage, pnb__pcme_
     load.images = paths.images;
     load.texts = paths.texts;
     load.truth = paths.truth;
-    load.read = run->pictures.read;
+    load.read = run->images.read;
     load.measure = PNB_MEASURE_MEAN;
     status = pnb__retrieval_load(run->app, &load, sets);
     pnb__pair_paths_reset(&paths);

@@ -111,7 +111,7 @@ done:
 
 const pnb__experiment pnb__experiment_pcme_table1 = {.word = "pcme-table1",
                                                      .paper = "PCME (Chun et al. 2021), Table 1",
-                                                     .needs = PNB__REPRO_PICTURES,
+                                                     .needs = PNB__REPRO_IMAGES,
                                                      PNB__EXPERIMENT_TABLES,
                                                      .step_s = 0.2,
                                                      .stage_s = 20,

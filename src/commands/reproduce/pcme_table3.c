@@ -102,8 +102,8 @@ static pnb_status measure(pnb__reproduction *run, size_t stage, uint64_t seed, j
     opts.images = paths.images;
     opts.texts = paths.texts;
     opts.truth = paths.truth;
-    opts.read = run->pictures.read;
-    opts.label_vectors = run->pictures.labels;
+    opts.read = run->images.read;
+    opts.label_vectors = run->images.labels;
     opts.measure = measures[stage];
     PNB_TRY(pnb__retrieval_run(run->app, &opts, &sets));
     pnb__reproduce_put(run, found, stages[stage], "r1_i2t", sets.figures.forward.recall[0]);
@@ -117,7 +117,7 @@ done:
 
 const pnb__experiment pnb__experiment_pcme_table3 = {.word = "pcme-table3",
                                                      .paper = "PCME (Chun et al. 2021), Table 3",
-                                                     .needs = PNB__REPRO_PICTURES,
+                                                     .needs = PNB__REPRO_IMAGES,
                                                      PNB__EXPERIMENT_TABLES,
                                                      .step_s = 0.15,
                                                      .stage_s = 15,

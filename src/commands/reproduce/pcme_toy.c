@@ -280,7 +280,7 @@ static void draw(const pnb__reproduction *run, pnb__page *page)
 
 const pnb__experiment pnb__experiment_pcme_toy = {.word = "pcme-toy",
                                                   .paper = "PCME (Chun et al. 2021), Figure 5",
-                                                  .needs = PNB__REPRO_PICTURES,
+                                                  .needs = PNB__REPRO_IMAGES,
                                                   PNB__EXPERIMENT_TABLES,
                                                   .step_s = 0.03,
                                                   .stage_s = 5,

@@ -291,7 +291,7 @@ done:
 const pnb__experiment pnb__experiment_prolip_ablation = {.word = "prolip-ablation",
                                                          .paper = "ProLIP (Chun et al. 2025), "
                                                                   "Table C.3",
-                                                         .needs = PNB__REPRO_PICTURES,
+                                                         .needs = PNB__REPRO_IMAGES,
                                                          PNB__EXPERIMENT_TABLES,
                                                          .step_s = 0.2,
                                                          .stage_s = 10,

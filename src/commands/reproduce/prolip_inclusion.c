@@ -77,7 +77,7 @@ static bool is_true_of(const pnb_truth *t, size_t image, size_t text)
 
 /* The first true caption of the lowest or of the highest level of a picture; -1 has no level and is
  * the lowest. SIZE_MAX: it has no caption. */
-static size_t caption_of(const pnb__retrieval *sets, size_t image, bool lowest)
+static size_t text_of(const pnb__retrieval *sets, size_t image, bool lowest)
 {
     const pnb_truth *t = sets->truth;
     size_t found = SIZE_MAX;
@@ -95,7 +95,7 @@ static size_t stranger_of(const pnb__retrieval *sets, size_t image)
 {
     size_t n = sets->images->n;
     for (size_t k = 0; k < n; k++) {
-        size_t text = caption_of(sets, (image + n / 2 + k) % n, true);
+        size_t text = text_of(sets, (image + n / 2 + k) % n, true);
         if (text != SIZE_MAX && !is_true_of(sets->truth, image, text))
             return text;
     }
@@ -111,7 +111,7 @@ static pnb_status find_pairs(const pnb__retrieval *sets, bool of_texts, triples 
     PNB_TRY(PNB_ALLOC(t->outer, n, err));
     PNB_TRY(PNB_ALLOC(t->stranger, n, err));
     for (size_t i = 0; i < n; i++) {
-        size_t general = caption_of(sets, i, true), exact = caption_of(sets, i, false);
+        size_t general = text_of(sets, i, true), exact = text_of(sets, i, false);
         size_t stranger = stranger_of(sets, i);
         if (general == SIZE_MAX || stranger == SIZE_MAX)
             continue;
@@ -205,7 +205,7 @@ done:
 const pnb__experiment pnb__experiment_prolip_inclusion = {.word = "prolip-inclusion",
                                                           .paper =
                                                               "ProLIP (Chun et al. 2025), Figure 3",
-                                                          .needs = PNB__REPRO_PICTURES,
+                                                          .needs = PNB__REPRO_IMAGES,
                                                           PNB__EXPERIMENT_TABLES,
                                                           .step_s = 0.2,
                                                           .stage_s = 10,

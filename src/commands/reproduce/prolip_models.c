@@ -28,7 +28,7 @@ pnb_status pnb__prolip_model(pnb__reproduction *run, const char *stage, uint64_t
     load.images = paths.images;
     load.texts = paths.texts;
     load.truth = paths.truth;
-    load.read = run->pictures.read;
+    load.read = run->images.read;
     load.measure = measure;
     status = pnb__retrieval_run(run->app, &load, sets);
 done:

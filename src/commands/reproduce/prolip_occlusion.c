@@ -86,16 +86,16 @@ static void scenes(pnb_shapes_opts *opts)
 /* The nine classes are of the test, so that nothing is learned from what is measured. */
 static pnb_status prepare(pnb__reproduction *run)
 {
-    char *train = run->pictures.train;
+    char *train = run->images.train;
     pnb_status status;
     if (run->opts->data != NULL)
         return PNB_OK;
-    run->pictures.train = NULL;
-    PNB_TRY(pnb__copy_text(&run->pictures.train, run->pictures.test, &run->app->err));
+    run->images.train = NULL;
+    PNB_TRY(pnb__copy_text(&run->images.train, run->images.test, &run->app->err));
     PNB_TRY(pnb__reproduce_subset(run, N_CLASSES));
-    pnb__free(run->pictures.test);
-    run->pictures.test = run->pictures.train;
-    run->pictures.train = train;
+    pnb__free(run->images.test);
+    run->images.test = run->images.train;
+    run->images.train = train;
     train = NULL;
 done:
     pnb__free(train);
@@ -129,7 +129,7 @@ static pnb__classify_opts options_of(const pnb__reproduction *run, const char *m
 {
     pnb__classify_opts o = {
         .model = model,
-        .images = run->pictures.test,
+        .images = run->images.test,
         .source = {.split = "test"},
         .templates = run->opts->data == NULL ? "none" : "openai",
         .language = "en",
@@ -169,7 +169,7 @@ done:
 const pnb__experiment pnb__experiment_prolip_occlusion = {
     .word = "prolip-occlusion",
     .paper = "ProLIP (Chun et al. 2025), Tables C.8 and C.9",
-    .needs = PNB__REPRO_PICTURES,
+    .needs = PNB__REPRO_IMAGES,
     PNB__EXPERIMENT_TABLES,
     .step_s = 0.2,
     .stage_s = 60,

@@ -60,7 +60,7 @@ typedef struct pnb__repro_claim {
 
 /* What it needs: pictures with captions, embedding sets of a frozen model, or no data. */
 typedef enum pnb__repro_data {
-    PNB__REPRO_PICTURES,
+    PNB__REPRO_IMAGES,
     PNB__REPRO_SETS,
     PNB__REPRO_NOTHING
 } pnb__repro_data;
@@ -110,7 +110,7 @@ PNB__EXPERIMENTS(PNB__EXPERIMENT_DECLARE)
 /* ---- a run of one ---- */
 
 /* Pictures with captions, train and test, however they came. */
-typedef struct pnb__repro_pictures {
+typedef struct pnb__repro_images {
     char *train, *test; /* specs of pnb_dataset_open */
     char *texts;        /* captions of the test, .jsonl */
     char *truth;        /* which of them belong together */
@@ -119,7 +119,7 @@ typedef struct pnb__repro_pictures {
     char *labels;             /* label vectors of the test pictures, or NULL */
     pnb_truth_read_opts read; /* of the truth */
     bool by_class;            /* captions match every picture of their class */
-} pnb__repro_pictures;
+} pnb__repro_images;
 
 struct pnb__reproduction {
     pnb__app *app;
@@ -128,7 +128,7 @@ struct pnb__reproduction {
     size_t n_stages;
     char *program;    /* which program measures: results of another are made again */
     char *data_words; /* which data were used, for people */
-    pnb__repro_pictures pictures;
+    pnb__repro_images images;
     pnb__pair_paths train, val, test; /* of sets, owned */
     pnb__pair_paths elsewhere;        /* other sets to learn from, or NULLs */
     char *known;                      /* what captions of the test set stand for, or NULL */
@@ -163,7 +163,7 @@ void pnb__reproduce_data_reset(pnb__reproduction *run);
  * one, of the built-in sets what is held out. */
 pnb_status pnb__reproduce_elsewhere(pnb__reproduction *run);
 
-void pnb__reproduce_pictures_reset(pnb__repro_pictures *pictures);
+void pnb__reproduce_images_reset(pnb__repro_images *images);
 
 /* ---- reproduce_subset.c ---- For `prepare`: the first n_classes (to 16) of the pictures take
  * their place; a caption matches every picture of its class.
@@ -177,7 +177,7 @@ pnb_status pnb__reproduce_train(pnb__reproduction *run, const char *stage, uint6
                                 pnb_train_opts *opts, char **model);
 /* Which pictures and captions are embedded, and how. */
 typedef struct pnb__repro_part {
-    const char *pictures, *texts, *truth;
+    const char *images, *texts, *truth;
     size_t ttda;    /* augmented passes; 0: none */
     bool as_points; /* the means alone */
 } pnb__repro_part;

@@ -131,14 +131,14 @@ static pnb_status save_labels(pnb__reproduction *run, lists *l)
     pnb__buf text = {0};
     if (l->n_words == 0)
         return PNB_OK;
-    pnb_status status = in_data(run, "labels.csv", &run->pictures.labels);
+    pnb_status status = in_data(run, "labels.csv", &run->images.labels);
     pnb__buf_puts(&text, "id");
     for (size_t k = 0; k < PNB_COUNT(l->words); k++)
         pnb__buf_printf(&text, ",%s%zu", k < l->n_words ? l->words[k] : "none", k);
     pnb__buf_putc(&text, '\n');
     pnb__buf_append(&text, l->labels.data, l->labels.size);
     if (status == PNB_OK)
-        return pnb__buf_write(&text, run->pictures.labels, &run->app->err);
+        return pnb__buf_write(&text, run->images.labels, &run->app->err);
     pnb__buf_reset(&text);
     return status;
 }
@@ -146,7 +146,7 @@ static pnb_status save_labels(pnb__reproduction *run, lists *l)
 /* Writes what the folder has no file for: captions and truth unless they are known, labels. */
 static pnb_status list_test(pnb__reproduction *run)
 {
-    pnb__repro_pictures *p = &run->pictures;
+    pnb__repro_images *p = &run->images;
     pnb_error *err = &run->app->err;
     lists l = {0};
     pnb_status status;
@@ -174,7 +174,7 @@ done:
 /* The layout of `data shapes` and `data emoji`. */
 static pnb_status take_made(pnb__reproduction *run, const char *root)
 {
-    pnb__repro_pictures *p = &run->pictures;
+    pnb__repro_images *p = &run->images;
     pnb_error *err = &run->app->err;
     pnb_status status;
     PNB_TRY(keep(&p->train, pnb__path_join(root, "train"), err));
@@ -202,7 +202,7 @@ static const char *karpathy_in(const char *root)
 
 static pnb_status take_karpathy(pnb__reproduction *run, const char *root, const char *name)
 {
-    pnb__repro_pictures *p = &run->pictures;
+    pnb__repro_images *p = &run->images;
     pnb_error *err = &run->app->err;
     pnb_status status;
     const char *below = pnb__path_has_dir(root, "images") ? "/images" : "";
@@ -221,7 +221,7 @@ done:
 /* PCME's split of CUB Captions. */
 static pnb_status take_cub(pnb__reproduction *run, const char *root)
 {
-    pnb__repro_pictures *p = &run->pictures;
+    pnb__repro_images *p = &run->images;
     pnb_error *err = &run->app->err;
     bool omits = pnb__path_has_file(root, "seen_test_images.txt");
     pnb_status status;
@@ -241,9 +241,9 @@ done:
 
 static pnb_status take_plain(pnb__reproduction *run, const char *root)
 {
-    pnb_status status = keep(&run->pictures.train, pnb__path_join(root, "train"), &run->app->err);
+    pnb_status status = keep(&run->images.train, pnb__path_join(root, "train"), &run->app->err);
     if (status == PNB_OK)
-        status = keep(&run->pictures.test, pnb__path_join(root, "test"), &run->app->err);
+        status = keep(&run->images.test, pnb__path_join(root, "test"), &run->app->err);
     return status;
 }
 
@@ -286,9 +286,9 @@ static pnb_status take_folder(pnb__reproduction *run)
 {
     pnb_status status = take_layout(run);
     if (status == PNB_OK)
-        status = check_split(run->pictures.train, &run->app->err);
+        status = check_split(run->images.train, &run->app->err);
     if (status == PNB_OK && !run->about->splits_train)
-        status = check_split(run->pictures.test, &run->app->err);
+        status = check_split(run->images.test, &run->app->err);
     return status;
 }
 
@@ -414,7 +414,7 @@ done:
 pnb_status pnb__reproduce_find_data(pnb__reproduction *run)
 {
     const char *root = run->opts->data;
-    run->pictures.read = pnb_truth_read_opts_default();
+    run->images.read = pnb_truth_read_opts_default();
     if (run->about->needs == PNB__REPRO_NOTHING)
         return keep(&run->data_words, pnb__strdup("no data, noise of a picture's size"),
                     &run->app->err);
@@ -455,7 +455,7 @@ void pnb__pair_paths_reset(pnb__pair_paths *p)
     *p = (pnb__pair_paths){NULL, NULL, NULL};
 }
 
-void pnb__reproduce_pictures_reset(pnb__repro_pictures *p)
+void pnb__reproduce_images_reset(pnb__repro_images *p)
 {
     pnb__free(p->train);
     pnb__free(p->test);
@@ -464,12 +464,12 @@ void pnb__reproduce_pictures_reset(pnb__repro_pictures *p)
     pnb__free(p->labels);
     pnb__free(p->train_texts);
     pnb__free(p->train_truth);
-    *p = (pnb__repro_pictures){.train = NULL};
+    *p = (pnb__repro_images){.train = NULL};
 }
 
 void pnb__reproduce_data_reset(pnb__reproduction *run)
 {
-    pnb__reproduce_pictures_reset(&run->pictures);
+    pnb__reproduce_images_reset(&run->images);
     pnb__pair_paths_reset(&run->train);
     pnb__pair_paths_reset(&run->val);
     pnb__pair_paths_reset(&run->test);

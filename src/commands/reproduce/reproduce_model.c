@@ -36,7 +36,7 @@ pnb_status pnb__reproduce_train(pnb__reproduction *run, const char *stage, uint6
     latest = dir != NULL ? pnb__path_join(dir, "checkpoints/latest") : NULL;
     if (latest == NULL)
         PNB_TRY(pnb__fail_nomem(err, 256));
-    opts->train_data = run->pictures.train;
+    opts->train_data = run->images.train;
     opts->logs = logs;
     opts->name = name;
     opts->resume = pnb__path_is_dir(latest) ? "latest" : NULL;
@@ -100,7 +100,7 @@ static pnb_status embed_images(pnb__reproduction *run, pnb_encoder *encoder,
 {
     pnb__image_inputs *inputs = NULL;
     pnb_status status;
-    PNB_TRY(pnb__image_inputs_open_set(&inputs, part->pictures, NULL, &run->app->err));
+    PNB_TRY(pnb__image_inputs_open_set(&inputs, part->images, NULL, &run->app->err));
     const pnb__embed_source source = pnb__image_inputs_source(inputs);
     status = embed_source(run, encoder, &source, part, "pictures", path);
 done:
@@ -149,6 +149,6 @@ pnb_status pnb__reproduce_embed(pnb__reproduction *run, const char *stage, uint6
                                 const char *model, pnb__pair_paths *paths)
 {
     const pnb__repro_part test = {
-        .pictures = run->pictures.test, .texts = run->pictures.texts, .truth = run->pictures.truth};
+        .images = run->images.test, .texts = run->images.texts, .truth = run->images.truth};
     return pnb__reproduce_embed_part(run, &test, stage, seed, model, paths);
 }

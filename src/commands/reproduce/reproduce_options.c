@@ -6,7 +6,7 @@
 #include "commands/common/option_rows.h"
 #include "commands/reproduce/reproduce.h"
 
-#define ABOUT_PICTURES                                                                             \
+#define ABOUT_IMAGES                                                                               \
     "--data is a folder in one of these layouts; anything else is refused.\n"                      \
     "\n"                                                                                           \
     "dataset_coco.json, dataset_flickr30k.json or dataset_flickr8k.json (Karpathy's) with the "    \
@@ -34,7 +34,7 @@
     "interruption, passes over what is there and takes more seeds; other settings are refused. "   \
     "The paper's figures stand beside ours in OUT/table.txt, .json, .csv, .md and index.html."
 #define BUILT_IN "Without --data the built-in set is made in the folder. "
-#define RUNS_PICTURES BUILT_IN ABOUT_RUNS
+#define RUNS_IMAGES BUILT_IN ABOUT_RUNS
 #define RUNS_SETS BUILT_IN ABOUT_RUNS
 #define RUNS_NOTHING ABOUT_RUNS
 
@@ -58,7 +58,7 @@
 #define ROW_BATCH(batch)                                                                           \
     PNB__ROW_INT("batch-size", AT(batch_size), "N", "Pairs of a step; 0 is the recipe's",          \
                  PNB__RANGE(0, 1e6), .fallback = #batch, .letter = 'b')
-#define OPTIONS_PICTURES(word, items, steps, batch)                                                \
+#define OPTIONS_IMAGES(word, items, steps, batch)                                                  \
     ROW_DATA, ROW_OUT(word), ROW_SEEDS, ROW_N(items), ROW_STEPS(steps), ROW_BATCH(batch),          \
         PNB__ROW_LIST("only", AT(only), "NAME...",                                                 \
                       "Only these models or methods, by the names of their files in results/; "    \
@@ -73,9 +73,9 @@
         PNB__ROW_INT("towers", AT(n_stages), "N",                                                  \
                      "The first N of the table's sizes, which need more time and memory each",     \
                      PNB__RANGE(1, steps), .fallback = #steps)
-#define EXAMPLE_PICTURES(word)                                                                     \
+#define EXAMPLE_IMAGES(word)                                                                       \
     "\npenumbra reproduce " word " --data FOLDER --out " word "-own --max-steps 20000"
-#define EXAMPLE_SETS(word) EXAMPLE_PICTURES(word)
+#define EXAMPLE_SETS(word) EXAMPLE_IMAGES(word)
 #define EXAMPLE_NOTHING(word) "\npenumbra reproduce " word " --towers 3 --threads 1"
 
 #define OPTIONS(id, word, sentence, needs, items, steps, batch)                                    \

@@ -9,7 +9,7 @@
 #include "commands/reproduce/reproduce.h"
 #include "io/json/json.h"
 
-enum { MAX_CLASSES = 16, TEST_EVERY = 6, NAME_BYTES = 64, MAX_PICTURE_BYTES = 1 << 28 };
+enum { MAX_CLASSES = 16, TEST_EVERY = 6, NAME_BYTES = 64, MAX_IMAGE_BYTES = 1 << 28 };
 
 typedef struct subset {
     char name[MAX_CLASSES][NAME_BYTES];
@@ -75,7 +75,7 @@ static size_t place_of(subset *sub, const char *name)
 
 /* ---- files ---- */
 
-static pnb_status write_picture(const pnb_sample *s, const char *stem, pnb_error *err)
+static pnb_status write_image(const pnb_sample *s, const char *stem, pnb_error *err)
 {
     const bool is_png = s->image_path != NULL ? pnb__ends_with(s->image_path, ".png")
                                               : s->n_image_bytes > 0 && s->image_bytes[0] == 0x89;
@@ -83,7 +83,7 @@ static pnb_status write_picture(const pnb_sample *s, const char *stem, pnb_error
     size_t n = s->n_image_bytes;
     pnb_status status = path != NULL ? PNB_OK : pnb__fail_nomem(err, strlen(stem));
     if (status == PNB_OK && s->image_path != NULL)
-        status = pnb__read_file(s->image_path, MAX_PICTURE_BYTES, &bytes, &n, err);
+        status = pnb__read_file(s->image_path, MAX_IMAGE_BYTES, &bytes, &n, err);
     if (status == PNB_OK)
         status =
             pnb__write_file(path, s->image_path != NULL ? (void *)bytes : s->image_bytes, n, err);
@@ -92,7 +92,7 @@ static pnb_status write_picture(const pnb_sample *s, const char *stem, pnb_error
     return status;
 }
 
-static pnb_status write_captions(const pnb_sample *s, const char *stem, pnb_error *err)
+static pnb_status write_texts(const pnb_sample *s, const char *stem, pnb_error *err)
 {
     pnb__buf text = {0};
     char *path = pnb__format("%s.json", stem);
@@ -122,9 +122,9 @@ static pnb_status write_sample(subset *sub, const pnb_sample *s, size_t i, size_
     pnb_status status =
         stem != NULL ? pnb__make_dirs(dir, err) : pnb__fail_nomem(err, strlen(sub->root));
     if (status == PNB_OK)
-        status = write_picture(s, stem, err);
+        status = write_image(s, stem, err);
     if (status == PNB_OK)
-        status = write_captions(s, stem, err);
+        status = write_texts(s, stem, err);
     pnb__free(dir);
     pnb__free(stem);
     return status;
@@ -166,7 +166,7 @@ static pnb_status check_classes(const pnb__reproduction *run, const subset *sub)
 
 static pnb_status use(pnb__reproduction *run, const subset *sub)
 {
-    pnb__repro_pictures *p = &run->pictures;
+    pnb__repro_images *p = &run->images;
     char *train = pnb__path_join(sub->root, "train"), *test = pnb__path_join(sub->root, "test");
     char *words = pnb__format("%s, %zu classes of it", run->data_words, sub->n);
     if (train == NULL || test == NULL || words == NULL) {
@@ -175,10 +175,10 @@ static pnb_status use(pnb__reproduction *run, const subset *sub)
         pnb__free(words);
         return pnb__fail_nomem(&run->app->err, 256);
     }
-    pnb__reproduce_pictures_reset(p);
+    pnb__reproduce_images_reset(p);
     pnb__free(run->data_words);
     run->data_words = words;
-    *p = (pnb__repro_pictures){
+    *p = (pnb__repro_images){
         .train = train, .test = test, .by_class = true, .read = pnb_truth_read_opts_default()};
     return PNB_OK;
 }
@@ -192,7 +192,7 @@ pnb_status pnb__reproduce_subset(pnb__reproduction *run, size_t n_classes)
     sub.root = pnb__format("%s/data/classes", run->opts->out);
     if (sub.root == NULL)
         return pnb__fail_nomem(err, 256);
-    PNB_TRY(pnb_dataset_open(&set, run->pictures.train, NULL, err));
+    PNB_TRY(pnb_dataset_open(&set, run->images.train, NULL, err));
     for (size_t i = 0; i < pnb_dataset_size(set); i++)
         PNB_TRY(take_sample(&sub, set, i, err));
     PNB_TRY(check_classes(run, &sub));

@@ -157,9 +157,9 @@ static pnb_status check(const pnb__reproduction *run)
     pnb_sample sample = {0};
     json_t *record = NULL;
     pnb_status status;
-    if (run->pictures.train_texts == NULL)
+    if (run->images.train_texts == NULL)
         return refuse(run, "has no train/captions.jsonl with truth/train.pairs");
-    PNB_TRY(pnb_dataset_open(&set, run->pictures.test, NULL, err));
+    PNB_TRY(pnb_dataset_open(&set, run->images.test, NULL, err));
     PNB_TRY(pnb_dataset_get(set, 0, &sample, err));
     if (sample.json != NULL)
         PNB_TRY(pnb__json_try_bytes(&record, sample.json, strlen(sample.json), err));
@@ -225,10 +225,10 @@ static pnb_status make_sets(pnb__reproduction *run, const char *stage, uint64_t 
 /* Trains it, or finds what an earlier stage made. */
 static pnb_status twin_open(pnb__reproduction *run, uint64_t seed, twin *t)
 {
-    const pnb__repro_pictures *p = &run->pictures;
-    pnb__repro_part test = {.pictures = p->test, .texts = p->texts, .truth = p->truth};
+    const pnb__repro_images *p = &run->images;
+    pnb__repro_part test = {.images = p->test, .texts = p->texts, .truth = p->truth};
     const pnb__repro_part train = {
-        .pictures = p->train, .texts = p->train_texts, .truth = p->train_truth, .as_points = true};
+        .images = p->train, .texts = p->train_texts, .truth = p->train_truth, .as_points = true};
     pnb_train_opts opts = pnb_train_opts_of(PNB_OBJECTIVE_SIGLIP, false);
     pnb_status status;
     *t = (twin){.model = NULL};
@@ -305,12 +305,12 @@ static pnb_status measure_known(pnb__reproduction *run, const method *m, const t
                                   .texts = sets->texts,
                                   .control_images = t->untrained.images,
                                   .control_texts = t->untrained.texts,
-                                  .truth = run->pictures.truth,
-                                  .read = run->pictures.read,
+                                  .truth = run->images.truth,
+                                  .read = run->images.read,
                                   .image_field = IMAGE_FIELD,
                                   .text_field = TEXT_FIELD,
                                   .control_field = SHAPES_FIELD,
-                                  .pictures = run->pictures.test,
+                                  .image_data = run->images.test,
                                   .n_resamples = N_RESAMPLES,
                                   .of_matches = m->of_matches};
     pnb__known_found sides[2];
@@ -327,8 +327,8 @@ static pnb_status rank(pnb__reproduction *run, const method *m, const pnb__pair_
     pnb__retrieval ranked = {0};
     opts.images = sets->images;
     opts.texts = sets->texts;
-    opts.truth = run->pictures.truth;
-    opts.read = run->pictures.read;
+    opts.truth = run->images.truth;
+    opts.read = run->images.read;
     opts.level = MOST_SPECIFIC;
     opts.measure = measure;
     pnb_status status = pnb__retrieval_run(run->app, &opts, &ranked);
@@ -369,9 +369,9 @@ done:
 static pnb_status measure_augmented(pnb__reproduction *run, const method *m, uint64_t seed,
                                     const twin *t, json_t *found)
 {
-    const pnb__repro_part part = {.pictures = run->pictures.test,
-                                  .texts = run->pictures.texts,
-                                  .truth = run->pictures.truth,
+    const pnb__repro_part part = {.images = run->images.test,
+                                  .texts = run->images.texts,
+                                  .truth = run->images.truth,
                                   .ttda = TTDA_PASSES};
     pnb__pair_paths sets = {NULL, NULL, NULL};
     pnb_status status = pnb__reproduce_embed_part(run, &part, m->row, seed, t->model, &sets);
@@ -511,7 +511,7 @@ static void draw(const pnb__reproduction *run, pnb__page *page)
 const pnb__experiment pnb__experiment_truth_table = {.word = "truth-table",
                                                      .paper = "Uncertainty and known ambiguity, "
                                                               "all methods",
-                                                     .needs = PNB__REPRO_PICTURES,
+                                                     .needs = PNB__REPRO_IMAGES,
                                                      .figures = figures,
                                                      .n_figures = PNB_COUNT(figures),
                                                      .rows = rows,

@@ -154,7 +154,7 @@ pnb__spread pnb__gallery_spread(double *u, size_t n)
                          u[(size_t)(0.99 * last)]};
 }
 
-void pnb__gallery_put_extra(const char *extra, bool has_caption, pnb__buf *b)
+void pnb__gallery_put_extra(const char *extra, bool has_text, pnb__buf *b)
 {
     static const char *const shown[] = {"url", "caption", "uid", "key", "class", "label", "level"};
     json_t *fields = NULL;
@@ -163,7 +163,7 @@ void pnb__gallery_put_extra(const char *extra, bool has_caption, pnb__buf *b)
         b->failed = b->failed || why.status == PNB_NOMEM;
     for (size_t i = 0; i < PNB_COUNT(shown); i++) {
         const json_t *value = json_object_get(fields, shown[i]);
-        if (value == NULL || (has_caption && strcmp(shown[i], "caption") == 0))
+        if (value == NULL || (has_text && strcmp(shown[i], "caption") == 0))
             continue;
         pnb__json_put(b, ",%s:", shown[i]);
         pnb__json_append_value(b, value);

@@ -45,6 +45,6 @@ pnb__spread pnb__gallery_spread(double *u, size_t n);
 
 /* Appends fields of a row's record that mean something to others; where it lies on this machine
  * does not. */
-void pnb__gallery_put_extra(const char *extra, bool has_caption, pnb__buf *b);
+void pnb__gallery_put_extra(const char *extra, bool has_text, pnb__buf *b);
 
 #endif

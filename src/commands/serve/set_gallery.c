@@ -247,13 +247,13 @@ static pnb_status pick_rows(void *self, pnb_store_order order, size_t limit, pnb
 static pnb_status put_fields(void *self, size_t row, pnb__buf *b, pnb_error *err)
 {
     const pnb__set_gallery *g = self;
-    const char *caption = g->set->texts != NULL ? g->set->texts[row] : NULL;
+    const char *text = g->set->texts != NULL ? g->set->texts[row] : NULL;
     (void)err;
     pnb__json_put(b, "\"id\":%s", pnb__set_id(g->set, row));
-    if (caption != NULL)
-        pnb__json_put(b, ",\"caption\":%s", caption);
+    if (text != NULL)
+        pnb__json_put(b, ",\"caption\":%s", text);
     if (g->set->extras != NULL && g->set->extras[row] != NULL)
-        pnb__gallery_put_extra(g->set->extras[row], caption != NULL, b);
+        pnb__gallery_put_extra(g->set->extras[row], text != NULL, b);
     return PNB_OK;
 }
 

@@ -318,14 +318,14 @@ static pnb_status put_fields(void *self, size_t number, pnb__buf *b, pnb_error *
     pnb_status status = row_of(self, number, &rows, err);
     const pnb_store_row *row = rows.n == 1 ? &rows.items[0] : NULL;
     pnb__json_put(b, "\"id\":%s", row != NULL ? row->id : "");
-    if (row != NULL && row->caption != NULL)
-        pnb__json_put(b, ",\"caption\":%s", row->caption);
+    if (row != NULL && row->text != NULL)
+        pnb__json_put(b, ",\"caption\":%s", row->text);
     if (row != NULL && row->tags != NULL && row->tags[0] != '\0')
         put_tags(row->tags, b);
     if (row != NULL)
         pnb__buf_printf(b, ",\"time\":%lld", (long long)row->time);
     if (row != NULL && row->extra != NULL)
-        pnb__gallery_put_extra(row->extra, row->caption != NULL, b);
+        pnb__gallery_put_extra(row->extra, row->text != NULL, b);
     pnb_store_rows_reset(&rows);
     return status;
 }

@@ -112,19 +112,19 @@ static pnb_status open_zeroshot(pnb__train_evaluators *e, pnb__app *app, pnb__tr
 /* Pairs of rows, of the pictures that could be read. */
 static pnb_status make_truth(const pnb__train_evaluators *e, pnb_truth **out, pnb_error *err)
 {
-    size_t n_texts = e->captions.n, n = 0, *row = NULL;
+    size_t n_texts = e->texts.n, n = 0, *row = NULL;
     int64_t *pairs = NULL;
     pnb_status status;
-    PNB_TRY(PNB_ALLOC(row, pnb__image_inputs_count(e->pictures.images), err));
+    PNB_TRY(PNB_ALLOC(row, pnb__image_inputs_count(e->images.images), err));
     PNB_TRY(PNB_ALLOC(pairs, 2 * n_texts, err));
-    PNB_TRY(pnb__class_source_rows(&e->pictures, row, err));
+    PNB_TRY(pnb__class_source_rows(&e->images, row, err));
     for (size_t j = 0; j < n_texts; j++) {
-        if (row[e->picture_of[j]] == SIZE_MAX)
+        if (row[e->image_of[j]] == SIZE_MAX)
             continue;
-        pairs[2 * n] = (int64_t)row[e->picture_of[j]];
+        pairs[2 * n] = (int64_t)row[e->image_of[j]];
         pairs[2 * n++ + 1] = (int64_t)j;
     }
-    status = pnb_truth_create_pairs(out, e->pictures.set->n, n_texts, pairs, n, err);
+    status = pnb_truth_create_pairs(out, e->images.set->n, n_texts, pairs, n, err);
 done:
     pnb__free(row);
     pnb__free(pairs);
@@ -136,24 +136,24 @@ static pnb_status rank(const pnb__train_evaluators *e, const pnb__app *app,
                        const pnb_embeddings *texts, pnb_retrieval *out, pnb_error *err)
 {
     pnb_truth *truth = NULL;
-    pnb_view images = {0}, captions = {0};
+    pnb_view of_images = {0}, of_texts = {0};
     pnb_search_opts search = pnb_search_opts_default();
     pnb_status status;
     search.measure = PNB__MEASURE_AUTO;
     search.measure_opts = pnb_measure_opts_default();
     search.measure_opts.seed = (uint64_t)app->common.seed;
     PNB_TRY(make_truth(e, &truth, err));
-    PNB_TRY(pnb_view_init(&images, e->pictures.set, err));
-    PNB_TRY(pnb_view_init(&captions, texts, err));
-    PNB_TRY(pnb__measure_of_sets(&search.measure, e->pictures.set, texts, err));
+    PNB_TRY(pnb_view_init(&of_images, e->images.set, err));
+    PNB_TRY(pnb_view_init(&of_texts, texts, err));
+    PNB_TRY(pnb__measure_of_sets(&search.measure, e->images.set, texts, err));
     PNB_TRY(
-        pnb__measure_settle(&search.measure, search.measure, &images.rows, &captions.rows, err));
+        pnb__measure_settle(&search.measure, search.measure, &of_images.rows, &of_texts.rows, err));
     const pnb_retrieval_job job = {
-        .a = &images.rows, .b = &captions.rows, .truth = truth, .opts = &search};
+        .a = &of_images.rows, .b = &of_texts.rows, .truth = truth, .opts = &search};
     status = pnb_retrieval_compute(app->ctx, &job, out, NULL, NULL, err);
 done:
-    pnb_view_reset(&images);
-    pnb_view_reset(&captions);
+    pnb_view_reset(&of_images);
+    pnb_view_reset(&of_texts);
     pnb_truth_free(truth);
     return status;
 }
@@ -168,12 +168,12 @@ static pnb_status run_retrieval(void *user, const pnb_train_snapshot *now, pnb_t
     quiet_app q;
     pnb_status status;
     begin_quiet(&q, e->app);
-    const pnb__embed_source captions = pnb__text_inputs_source(&e->captions);
+    const pnb__embed_source source = pnb__text_inputs_source(&e->texts);
     PNB_TRY(pnb__encoder_borrow(&encoder, "training", now->model, now->tokenizer, now->preprocess,
                                 &q.app.err));
     encoder.max_image_pixels = q.app.common.max_image_pixels;
-    PNB_TRY(pnb__class_source_embed(&e->pictures, &q.app, &encoder));
-    PNB_TRY(pnb__embed_all(&q.app, &encoder, &captions, "captions", false, &texts));
+    PNB_TRY(pnb__class_source_embed(&e->images, &q.app, &encoder));
+    PNB_TRY(pnb__embed_all(&q.app, &encoder, &source, "captions", false, &texts));
     PNB_TRY(rank(e, &q.app, texts, &r, &q.app.err));
     const pnb_train_figure figures[] = {
         {"retrieval_i2t_r1", "retrieval_image_to_text_R@1", r.forward.recall[0]},
@@ -185,8 +185,8 @@ static pnb_status run_retrieval(void *user, const pnb_train_snapshot *now, pnb_t
     memcpy(out, figures, sizeof figures);
     *n = PNB_COUNT(figures);
 done:
-    pnb_embeddings_free(e->pictures.set);
-    e->pictures.set = NULL;
+    pnb_embeddings_free(e->images.set);
+    e->images.set = NULL;
     pnb_embeddings_free(texts);
     pnb__encoder_reset(&encoder);
     return end_quiet(&q, status, "retrieval", err);
@@ -201,8 +201,8 @@ static bool is_taken(const pnb_sample *s, size_t k, int level)
     return level < 0 || !has_level || s->levels[k] == level;
 }
 
-static pnb_status add_captions(pnb__train_evaluators *e, const pnb_dataset *set, int level,
-                               pnb_error *err)
+static pnb_status add_texts(pnb__train_evaluators *e, const pnb_dataset *set, int level,
+                            pnb_error *err)
 {
     pnb_status status = PNB_OK;
     size_t n = 0;
@@ -212,9 +212,9 @@ static pnb_status add_captions(pnb__train_evaluators *e, const pnb_dataset *set,
         for (size_t k = 0; k < s.n_texts && status == PNB_OK; k++) {
             if (!is_taken(&s, k, level))
                 continue;
-            status = pnb__text_inputs_add_text(&e->captions, s.texts[k], err);
-            if (status == PNB_OK && e->captions.n > n)
-                status = PNB_PUSH(e->picture_of, n, err, i);
+            status = pnb__text_inputs_add_text(&e->texts, s.texts[k], err);
+            if (status == PNB_OK && e->texts.n > n)
+                status = PNB_PUSH(e->image_of, n, err, i);
         }
         pnb_sample_reset(&s);
     }
@@ -232,10 +232,9 @@ static pnb_status open_retrieval(pnb__train_evaluators *e, pnb__app *app, pnb__t
     pnb_dataset_opts opts = o->dataset;
     opts.negatives_key = NULL; /* of the training data alone */
     pnb_status status =
-        pnb__image_inputs_open_set(&e->pictures.images, o->val_data, &opts, &app->err);
+        pnb__image_inputs_open_set(&e->images.images, o->val_data, &opts, &app->err);
     if (status == PNB_OK)
-        status =
-            add_captions(e, pnb__image_inputs_set(e->pictures.images), o->val_level, &app->err);
+        status = add_texts(e, pnb__image_inputs_set(e->images.images), o->val_level, &app->err);
     if (status != PNB_OK) {
         pnb__error_prefix(&app->err, "--retrieval-frequency");
         return status;
@@ -280,8 +279,8 @@ pnb_status pnb__train_evaluators_open(pnb__train_evaluators *e, pnb__app *app, p
 
 void pnb__train_evaluators_reset(pnb__train_evaluators *e)
 {
-    pnb__class_source_reset(&e->pictures);
-    pnb__text_inputs_reset(&e->captions);
-    pnb__free(e->picture_of);
+    pnb__class_source_reset(&e->images);
+    pnb__text_inputs_reset(&e->texts);
+    pnb__free(e->image_of);
     *e = (pnb__train_evaluators){0};
 }

@@ -9,9 +9,9 @@
 typedef struct pnb__train_evaluators {
     pnb__app *app;
     pnb__classify_opts zeroshot;
-    pnb__class_source pictures; /* of retrieval, with their set while one is measured */
-    pnb__text_inputs captions;
-    size_t *picture_of; /* [captions.n] the input that a caption belongs to */
+    pnb__class_source images; /* of retrieval, with their set while one is measured */
+    pnb__text_inputs texts;
+    size_t *image_of; /* [texts.n] the input that a caption belongs to */
 } pnb__train_evaluators;
 
 /* Opens what --imagenet-val and --retrieval-frequency ask for, so that what is wrong with it is

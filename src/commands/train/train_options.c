@@ -15,10 +15,10 @@
 #include "train/losses/triplet.h"
 
 /* What can be trained on: of a kind that has classes alone the first sample would end the run. */
-#define KIND_IF_CAPTIONS(text) "|" text
+#define KIND_IF_TEXTS(text) "|" text
 #define KIND_IF_CLASSES(text)
 #define KIND_OF(name, text, has) KIND_IF_##has(text)
-#define KINDS_WITH_CAPTIONS PNB__CHOICES(PNB_DATASET_LIST(KIND_OF))
+#define KINDS_WITH_TEXTS PNB__CHOICES(PNB_DATASET_LIST(KIND_OF))
 
 #define AT(field) PNB__FIELD(pnb__train_args, field)
 static const pnb__option options[] = {
@@ -32,7 +32,7 @@ static const pnb__option options[] = {
     PNB__ROW_INT("train-num-samples", AT(job.train_num_samples), "N",
                  "Samples of one epoch; by default all", PNB__RANGE(1, 1000000000000000.0)),
     PNB__ROW_CHOICE(
-        "dataset-type", AT(job.dataset.kind), "TYPE", KINDS_WITH_CAPTIONS,
+        "dataset-type", AT(job.dataset.kind), "TYPE", KINDS_WITH_TEXTS,
         "Form of the data; told by the name by default. synthetic: random pixels, one caption "
         "and no files, --train-num-samples of them",
         .names = PNB_NAMES(PNB_DATASET_LIST), .fallback = "auto"),

@@ -67,8 +67,7 @@ static pnb_status add_folders(reading *r, pnb__collected *item, const char *name
             return pnb__fail_nomem(err, 0);
         pnb__keyword_clean(folder, NULL, word);
         pnb__free(folder);
-        pnb_status status =
-            word[0] ? pnb__caption_add(r->c, item, word, level, false, err) : PNB_OK;
+        pnb_status status = word[0] ? pnb__text_add(r->c, item, word, level, false, err) : PNB_OK;
         if (status != PNB_OK)
             return status;
         level = 1;
@@ -208,9 +207,9 @@ static pnb_status add_keywords(reading *r, pnb__collected *item, const drawing *
         const char *raw = d->facts.subjects[i];
         pnb__keyword_clean(raw, d->facts.creator, word);
         if (r->c->opts->noisy)
-            status = pnb__caption_add(r->c, item, raw, 2, word[0] == '\0', err);
+            status = pnb__text_add(r->c, item, raw, 2, word[0] == '\0', err);
         else if (word[0])
-            status = pnb__caption_add(r->c, item, word, 2, false, err);
+            status = pnb__text_add(r->c, item, word, 2, false, err);
     }
     return status;
 }
@@ -262,11 +261,11 @@ static pnb_status add_title(reading *r, pnb__collected *item, const drawing *d, 
         r->c->stats->n_from_file += from[0] == 'f';
     }
     if (r->c->opts->noisy && raw != NULL)
-        status = pnb__caption_add(r->c, item, raw, 3, kind != PNB__TITLE_DESCRIBES, err);
+        status = pnb__text_add(r->c, item, raw, 3, kind != PNB__TITLE_DESCRIBES, err);
     else if (!r->c->opts->noisy && title[0])
-        status = pnb__caption_add(r->c, item, title, 3, false, err);
+        status = pnb__text_add(r->c, item, title, 3, false, err);
     /* The best name there is: keywords stand behind folders. */
-    const char *last = item->n_captions > 0 ? item->captions[item->n_captions - 1].text : "";
+    const char *last = item->n_texts > 0 ? item->texts[item->n_texts - 1].text : "";
     item->name = pnb__keep_text(r->c, title[0] ? title : last, strlen(title[0] ? title : last));
     item->more = record_of(r, d, kinds[kind], from, err);
     if (status == PNB_OK && (item->name == NULL || item->more == NULL))
@@ -296,13 +295,13 @@ static pnb_status add_drawing(reading *r, size_t place, pnb_error *err)
         return pnb__fail_nomem(err, strlen(name));
     for (size_t i = 0; i < d->n_places; i++)
         PNB_TRY(add_folders(r, &item, r->files.items[d->places[i]].name, err));
-    item.group = item.n_captions > 0 ? item.captions[0].text : "unsorted";
+    item.group = item.n_texts > 0 ? item.texts[0].text : "unsorted";
     item.subgroup = item.group;
-    for (size_t i = item.n_captions; i-- > 0;) /* the first of its kind */
-        *(item.captions[i].level == 0 ? &item.group : &item.subgroup) = item.captions[i].text;
+    for (size_t i = item.n_texts; i-- > 0;) /* the first of its kind */
+        *(item.texts[i].level == 0 ? &item.group : &item.subgroup) = item.texts[i].text;
     PNB_TRY(add_keywords(r, &item, d, err));
     PNB_TRY(add_title(r, &item, d, err));
-    if (item.n_captions == 0) {
+    if (item.n_texts == 0) {
         r->c->stats->n_wordless++;
         goto done;
     }

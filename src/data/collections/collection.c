@@ -12,11 +12,11 @@ void pnb__collected_reset(pnb__collected *item)
 {
     pnb_image_bytes_free(item->encoded);
     pnb__free(item->thumb);
-    pnb__free(item->captions);
+    pnb__free(item->texts);
     item->encoded = NULL;
     item->thumb = NULL;
-    item->captions = NULL;
-    item->n_captions = 0;
+    item->texts = NULL;
+    item->n_texts = 0;
 }
 
 void pnb__collection_free(pnb__collection *c)
@@ -51,16 +51,16 @@ const char *pnb__keep_format(pnb__collection *c, const char *fmt, ...)
     return copy;
 }
 
-pnb_status pnb__caption_add(pnb__collection *c, pnb__collected *item, const char *text, int level,
-                            bool is_noise, pnb_error *err)
+pnb_status pnb__text_add(pnb__collection *c, pnb__collected *item, const char *text, int level,
+                         bool is_noise, pnb_error *err)
 {
-    for (size_t i = 0; i < item->n_captions; i++)
-        if (!strcmp(item->captions[i].text, text))
+    for (size_t i = 0; i < item->n_texts; i++)
+        if (!strcmp(item->texts[i].text, text))
             return PNB_OK;
     const char *copy = pnb__keep_text(c, text, strlen(text));
     if (copy == NULL)
         return pnb__fail_nomem(err, strlen(text));
-    return PNB_PUSH(item->captions, item->n_captions, err, (pnb__caption){copy, level, is_noise});
+    return PNB_PUSH(item->texts, item->n_texts, err, (pnb__text){copy, level, is_noise});
 }
 
 void pnb__collection_skip(pnb__collection *c, const char *file, const char *why)

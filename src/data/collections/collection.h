@@ -14,11 +14,11 @@
 enum { PNB__TRAIN, PNB__VAL, PNB__TEST, PNB__N_SPLITS };
 enum { PNB__THUMB_SIDE = 16, PNB__THUMB = 3 * PNB__THUMB_SIDE * PNB__THUMB_SIDE };
 
-typedef struct pnb__caption {
+typedef struct pnb__text {
     const char *text;
     int level;
     bool is_noise; /* does not describe the picture: only in a noisy set */
-} pnb__caption;
+} pnb__text;
 
 /* One picture. Texts live in the list's arena; so do captions, until the list is freed. */
 typedef struct pnb__collected {
@@ -29,8 +29,8 @@ typedef struct pnb__collected {
     const char *style, *group, *subgroup, *name;
     const char *concept; /* what it shows, one word; splits of a mixed set are dealt by it */
     const char *more;    /* JSON that only this collection has: ", \"author\": ..." */
-    pnb__caption *captions;
-    size_t n_captions;
+    pnb__text *texts;
+    size_t n_texts;
     unsigned char *encoded; /* PNG of size x size, freed with pnb_image_bytes_free */
     size_t n_encoded;
     float *thumb;       /* [PNB__THUMB] of unit length around its mean */
@@ -53,8 +53,8 @@ void pnb__collection_free(pnb__collection *c);
 const char *pnb__keep_text(pnb__collection *c, const char *text, size_t n);
 const char *pnb__keep_format(pnb__collection *c, const char *fmt, ...) PNB_PRINTF(2, 3);
 /* Appends a caption unless the picture has that text. NOMEM */
-pnb_status pnb__caption_add(pnb__collection *c, pnb__collected *item, const char *text, int level,
-                            bool is_noise, pnb_error *err);
+pnb_status pnb__text_add(pnb__collection *c, pnb__collected *item, const char *text, int level,
+                         bool is_noise, pnb_error *err);
 /* Counts a file that is left out because it cannot be read, and says so. */
 void pnb__collection_skip(pnb__collection *c, const char *file, const char *why);
 /* The same without the words, for a picture that the options leave out. Frees what it holds. */

@@ -44,13 +44,13 @@ static pnb_status collect(writer *w, pnb_error *err)
     size_t n = 0, n_of_level[PNB_SYNTH_N_LEVELS] = {0};
     pnb_status status;
     for (size_t i = 0; i < w->c->n; i++)
-        n += w->c->items[i].n_captions;
+        n += w->c->items[i].n_texts;
     PNB_TRY(PNB_ALLOC(w->refs, n + 1, err));
     PNB_TRY(PNB_ALLOC(w->ids, n + 1, err));
     PNB_TRY(PNB_ALLOC(w->is_true, w->c->n + 1, err));
     for (size_t i = 0; i < w->c->n; i++)
-        for (size_t k = 0; k < w->c->items[i].n_captions; k++) {
-            const pnb__caption *t = &w->c->items[i].captions[k];
+        for (size_t k = 0; k < w->c->items[i].n_texts; k++) {
+            const pnb__text *t = &w->c->items[i].texts[k];
             w->refs[w->n_refs++] = (text_ref){t->text, t->level, (uint32_t)i, t->is_noise, 0};
         }
     qsort(w->refs, w->n_refs, sizeof *w->refs, compare_refs);
@@ -66,9 +66,9 @@ done:
     return status;
 }
 
-static const text_ref *find_ref(const writer *w, size_t item, const pnb__caption *caption)
+static const text_ref *find_ref(const writer *w, size_t item, const pnb__text *text)
 {
-    const text_ref key = {.text = caption->text, .level = caption->level, .item = (uint32_t)item};
+    const text_ref key = {.text = text->text, .level = text->level, .item = (uint32_t)item};
     return bsearch(&key, w->refs, w->n_refs, sizeof *w->refs, compare_refs);
 }
 
@@ -109,26 +109,26 @@ static size_t mark_true(writer *w, size_t begin, size_t end, bool with_noise)
 static void write_record(pnb__buf *b, const writer *w, size_t i)
 {
     const pnb__collected *item = &w->c->items[i];
-    const pnb__caption *last = &item->captions[item->n_captions - 1];
+    const pnb__text *last = &item->texts[item->n_texts - 1];
     pnb__json_put(b, "{\"caption\": %s, \"captions\": [", last->text);
-    for (size_t k = 0; k < item->n_captions; k++) {
+    for (size_t k = 0; k < item->n_texts; k++) {
         pnb__buf_puts(b, k > 0 ? ", " : "");
-        pnb__json_append_string(b, item->captions[k].text);
+        pnb__json_append_string(b, item->texts[k].text);
     }
     pnb__buf_puts(b, "], \"levels\": [");
-    for (size_t k = 0; k < item->n_captions; k++)
-        pnb__buf_printf(b, "%s%d", k > 0 ? ", " : "", item->captions[k].level);
+    for (size_t k = 0; k < item->n_texts; k++)
+        pnb__buf_printf(b, "%s%d", k > 0 ? ", " : "", item->texts[k].level);
     pnb__buf_puts(b, "], \"caption_ids\": [");
-    for (size_t k = 0; k < item->n_captions; k++) {
-        const text_ref *ref = find_ref(w, i, &item->captions[k]);
+    for (size_t k = 0; k < item->n_texts; k++) {
+        const text_ref *ref = find_ref(w, i, &item->texts[k]);
         pnb__buf_printf(b, "%s\"%s\"", k > 0 ? ", " : "",
                         ref != NULL ? w->ids[ref->text_index] : "");
     }
     pnb__buf_puts(b, "]");
     if (w->c->opts->noisy) {
         pnb__buf_puts(b, ", \"noise\": [");
-        for (size_t k = 0; k < item->n_captions; k++)
-            pnb__buf_printf(b, "%s%d", k > 0 ? ", " : "", item->captions[k].is_noise);
+        for (size_t k = 0; k < item->n_texts; k++)
+            pnb__buf_printf(b, "%s%d", k > 0 ? ", " : "", item->texts[k].is_noise);
         pnb__buf_puts(b, "]");
     }
     pnb__json_put(b, ", \"name\": %s, \"group\": %s, \"subgroup\": %s, \"style\": %s, \"file\": %s",

@@ -34,7 +34,7 @@ static pnb_status add_folders(pnb__collection *c, pnb__collected *item, const ch
         item->group = level == 0 ? folder : item->group;
         item->subgroup = level <= 1 ? folder : item->subgroup;
         if (strcmp(folder, "cartoon") != 0 && strspn(folder, "0123456789") == 0) {
-            pnb_status status = pnb__caption_add(c, item, folder, PNB_MIN(level, 2), false, err);
+            pnb_status status = pnb__text_add(c, item, folder, PNB_MIN(level, 2), false, err);
             if (status != PNB_OK)
                 return status;
         }
@@ -96,16 +96,16 @@ static pnb_status take_svg(reading *r, pnb__collected *item, pnb_error *err)
     return status;
 }
 
-static pnb_status take_captions(reading *r, pnb__collected *item, const pnb__stamp_text *text,
-                                pnb_error *err)
+static pnb_status take_texts(reading *r, pnb__collected *item, const pnb__stamp_text *text,
+                             pnb_error *err)
 {
     const char *sentence = pnb__stamp_text_in(text, r->c->opts->language);
     pnb_status status = add_folders(r->c, item, item->file, err);
     if (status != PNB_OK || sentence == NULL)
         return status;
     if (strcmp(r->c->opts->language, "en") != 0)
-        item->n_captions = 0;
-    status = pnb__caption_add(r->c, item, sentence, 3, false, err);
+        item->n_texts = 0;
+    status = pnb__text_add(r->c, item, sentence, 3, false, err);
     item->name = pnb__keep_text(r->c, text->lines[0].text, strlen(text->lines[0].text));
     return status == PNB_OK && item->name == NULL ? pnb__fail_nomem(err, 0) : status;
 }
@@ -140,7 +140,7 @@ static pnb_status read_stamp(reading *r, size_t place, const pnb__stamp_text *te
         item->svg != NULL || strstr(name, "cartoon/") != NULL || pnb__starts_with(name, "symbols/");
     item->style = is_drawn ? "drawing" : "photo";
     item->group = item->subgroup = "unsorted";
-    PNB_TRY(take_captions(r, item, text, err));
+    PNB_TRY(take_texts(r, item, text, err));
     item->more = record_of(r->c, text, err);
     status = item->more == NULL ? PNB_NOMEM : PNB_OK;
 done:

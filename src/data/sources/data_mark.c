@@ -16,14 +16,14 @@
 enum {
     BLOCK = 1 << 16, /* samples at a time */
     LOOKS = 256,
-    PART = 16,                /* samples that are worth a thread */
-    MOST_PICTURE = 256 << 20, /* bytes of a picture that is read */
-    PARQUET_END = 1 << 16     /* where a table says how long each of its columns is */
+    PART = 16,              /* samples that are worth a thread */
+    MOST_IMAGE = 256 << 20, /* bytes of a picture that is read */
+    PARQUET_END = 1 << 16   /* where a table says how long each of its columns is */
 };
 
 /* What one sample adds. */
 typedef struct row {
-    uint64_t name, captions, size, picture;
+    uint64_t name, texts, size, image;
     bool is_nomem;
 } row;
 
@@ -59,7 +59,7 @@ static uint64_t hash_name(const char *key, int64_t label, const char *class_name
     return add_text(class_name, add((uint64_t)label, add_text(name, 0)));
 }
 
-static uint64_t hash_captions(const pnb_sample *s)
+static uint64_t hash_texts(const pnb_sample *s)
 {
     uint64_t hash = add(s->n_negatives, s->n_texts);
     for (size_t i = 0; i < s->n_texts; i++)
@@ -80,7 +80,7 @@ static void mark_member(const pnb_dataset *ds, const pnb__entry *e, row *out)
 {
     const pnb__source *source = &ds->sources[e->source];
     out->name = hash_name(ds->texts.data + e->key, e->label, NULL);
-    out->captions = add_span(source, &e->txt, add_span(source, &e->json, 0));
+    out->texts = add_span(source, &e->txt, add_span(source, &e->json, 0));
     out->size = e->image.size;
 }
 
@@ -97,11 +97,11 @@ static void mark_row(const pnb_dataset *ds, size_t i, row *out)
     pnb_status status = pnb__dataset_record(ds, i, &s, NULL);
     out->is_nomem = status == PNB_NOMEM;
     out->name = status == PNB_OK ? hash_name(s.key, s.label, s.class_name) : 0;
-    out->captions = status == PNB_OK ? hash_captions(&s) : add((uint64_t)status, 0);
+    out->texts = status == PNB_OK ? hash_texts(&s) : add((uint64_t)status, 0);
     if (status == PNB_OK && s.image_path != NULL)
         out->size = size_of_file(s.image_path);
     if (source->kind == PNB_DATASET_BINARY)
-        out->picture = add_span(source, &e->image, 0);
+        out->image = add_span(source, &e->image, 0);
     pnb_sample_reset(&s);
 }
 
@@ -113,12 +113,12 @@ static void look_at(const pnb_dataset *ds, size_t i, row *out)
     size_t n = 0;
     pnb_status status = pnb_dataset_get(ds, i, &s, NULL);
     if (status == PNB_OK && s.image_path != NULL)
-        status = pnb__read_file(s.image_path, MOST_PICTURE, &file, &n, NULL);
-    *out = (row){.picture = add((uint64_t)status, 0), .is_nomem = status == PNB_NOMEM};
+        status = pnb__read_file(s.image_path, MOST_IMAGE, &file, &n, NULL);
+    *out = (row){.image = add((uint64_t)status, 0), .is_nomem = status == PNB_NOMEM};
     if (status == PNB_OK && file != NULL)
-        out->picture = pnb__hash_bytes(file, n, 0);
+        out->image = pnb__hash_bytes(file, n, 0);
     else if (status == PNB_OK && s.image_bytes != NULL)
-        out->picture = pnb__hash_bytes(s.image_bytes, s.n_image_bytes, 0);
+        out->image = pnb__hash_bytes(s.image_bytes, s.n_image_bytes, 0);
     pnb__free(file);
     pnb_sample_reset(&s);
 }
@@ -146,9 +146,9 @@ static pnb_status add_rows(const row *rows, size_t n, pnb__data_mark *m, pnb_err
         if (rows[k].is_nomem)
             return pnb__fail_nomem(err, 0);
         m->names = add(rows[k].name, m->names);
-        m->captions = add(rows[k].captions, m->captions);
+        m->texts = add(rows[k].texts, m->texts);
         m->sizes = add(rows[k].size, m->sizes);
-        m->pictures = add(rows[k].picture, m->pictures);
+        m->images = add(rows[k].image, m->images);
     }
     return PNB_OK;
 }
@@ -183,7 +183,7 @@ pnb_status pnb__dataset_mark(const pnb_ctx *ctx, const pnb_dataset *ds, pnb__dat
         pnb__data_mark looked = {0};
         pnb__parallel_for(ctx, j.n_looks, 1, look_range, &j);
         status = add_rows(j.rows, j.n_looks, &looked, err);
-        m.pictures = add(looked.pictures, m.pictures);
+        m.images = add(looked.images, m.images);
         add_tables(ds, &m);
     }
     if (status == PNB_OK)

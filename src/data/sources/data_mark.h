@@ -6,10 +6,10 @@
 
 /* The same for the same data wherever they lie, a number for each thing that may differ. */
 typedef struct pnb__data_mark {
-    uint64_t names;    /* of all samples, in their order, with their classes */
-    uint64_t captions; /* all of them, with their levels, and what does not fit */
-    uint64_t sizes;    /* of all pictures in bytes; of the tables of Parquet */
-    uint64_t pictures; /* bytes of 256 of them, evenly taken; all of a binary set */
+    uint64_t names;  /* of all samples, in their order, with their classes */
+    uint64_t texts;  /* all of them, with their levels, and what does not fit */
+    uint64_t sizes;  /* of all pictures in bytes; of the tables of Parquet */
+    uint64_t images; /* bytes of 256 of them, evenly taken; all of a binary set */
 } pnb__data_mark;
 
 /* Reads what opening has read, all captions and 256 pictures. What cannot be read is marked as

@@ -512,7 +512,7 @@ pnb_status pnb_dataset_get(const pnb_dataset *ds, size_t i, pnb_sample *out, pnb
     const pnb__entry *e = &ds->entries[i];
     const pnb__source *source = &ds->sources[e->source];
     if (source->table != NULL)
-        status = pnb__record_picture(source, e, out, err);
+        status = pnb__record_image(source, e, out, err);
     if (status != PNB_OK) {
         pnb__error_prefix(err, "%s: sample %s", source->path, ds->texts.data + e->key);
         pnb_sample_reset(out);
@@ -527,7 +527,7 @@ static pnb_status image_of_row(const pnb_dataset *ds, const pnb__entry *e,
     const pnb__source *source = &ds->sources[e->source];
     pnb__buf bytes = {0};
     bool found = false;
-    pnb_status status = pnb__table_picture(source->table, e->row, &bytes, &found, err);
+    pnb_status status = pnb__table_image(source->table, e->row, &bytes, &found, err);
     if (status == PNB_OK && !found)
         status = pnb__fail(err, PNB_FORMAT,
                            "no picture in this row: wanted bytes in a column \"jpg\" or "

@@ -68,7 +68,7 @@ typedef struct place {
 typedef struct walk {
     pnb_dataset *ds;
     size_t n_root, n_left_out;
-    const char *captions; /* where x.txt and x.json lie, below the same folders; NULL: beside */
+    const char *texts; /* where x.txt and x.json lie, below the same folders; NULL: beside */
     pnb__name_list classes, omit; /* no names: all classes, no picture */
     char *real_root;              /* without links; NULL when it cannot be told */
     place *seen;
@@ -104,11 +104,11 @@ static pnb_status add_image(walk *w, const char *path, pnb_error *err)
 {
     pnb__entry entry = pnb__entry_empty();
     const char *key = path + w->n_root;
-    const char *stem = w->captions != NULL ? key : path;
+    const char *stem = w->texts != NULL ? key : path;
     if (w->omit.n > 0 && pnb__name_list_take(&w->omit, key))
         return PNB_OK;
-    entry.json_path = find_beside(w->ds, w->captions, stem, ".json");
-    entry.txt_path = find_beside(w->ds, w->captions, stem, ".txt");
+    entry.json_path = find_beside(w->ds, w->texts, stem, ".json");
+    entry.txt_path = find_beside(w->ds, w->texts, stem, ".txt");
     if (entry.json_path == PNB__NO_TEXT && entry.txt_path == PNB__NO_TEXT) {
         if (w->ds->opts.class_texts)
             entry.text = class_text(w->ds, path);
@@ -169,9 +169,9 @@ done:
 static pnb_status read_lists(walk *w, const pnb__spec_settings *s, pnb_error *err)
 {
     pnb_status status = PNB_OK;
-    if (s->captions != NULL && !pnb__path_is_dir(s->captions))
-        return pnb__fail(err, PNB_NOT_FOUND, "captions=%s: no such folder", s->captions);
-    w->captions = s->captions;
+    if (s->texts != NULL && !pnb__path_is_dir(s->texts))
+        return pnb__fail(err, PNB_NOT_FOUND, "captions=%s: no such folder", s->texts);
+    w->texts = s->texts;
     if (s->classes != NULL)
         status = pnb__name_list_read(&w->classes, s->classes, err);
     if (status == PNB_OK && s->omit != NULL)
@@ -217,7 +217,7 @@ pnb_status pnb__scan_dir(pnb_dataset *ds, const pnb__spec_settings *s, pnb_error
     if (w.n_left_out > 0)
         status = pnb__dataset_warn(
             ds, err, "%s: %zu pictures without a .txt or .json %s%s left out", root, w.n_left_out,
-            s->captions != NULL ? "in " : "beside them", s->captions != NULL ? s->captions : "");
+            s->texts != NULL ? "in " : "beside them", s->texts != NULL ? s->texts : "");
 done:
     free(w.real_root);
     pnb__name_list_free(&w.classes);

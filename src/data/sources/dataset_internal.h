@@ -113,8 +113,8 @@ pnb_status pnb__list_dir(pnb__paths *out, const char *dir, pnb_error *err);
  * the texts lie in `path`, which ends where they begin. NULL: not given. */
 typedef struct pnb__spec_settings {
     char *path;
-    const char *split, *images;            /* of Karpathy's json */
-    const char *captions, *classes, *omit; /* of a folder of pictures */
+    const char *split, *images;         /* of Karpathy's json */
+    const char *texts, *classes, *omit; /* of a folder of pictures */
 } pnb__spec_settings;
 /* Length of the source without its settings. */
 size_t pnb__spec_head(const char *source);
@@ -165,8 +165,8 @@ void pnb__sizes_free(pnb_dataset *ds);
 pnb_status pnb__scan_parquet(pnb_dataset *ds, const char *path, pnb_error *err);
 void pnb__table_free(pnb__table *t); /* NULL is fine */
 /* The bytes of a row's picture; *found is false where it has none. */
-pnb_status pnb__table_picture(const pnb__table *t, size_t row, pnb__buf *out, bool *found,
-                              pnb_error *err);
+pnb_status pnb__table_image(const pnb__table *t, size_t row, pnb__buf *out, bool *found,
+                            pnb_error *err);
 
 /* ---- dataset_binary.c ---- CIFAR-10/100, STL-10 and MNIST's idx files. */
 bool pnb__is_binary(const char *path); /* by its name */
@@ -192,8 +192,8 @@ pnb_status pnb__synthetic_image(size_t i, pnb_image *out, pnb_error *err);
 /* Owner of what a pnb_sample points to. */
 typedef struct pnb__sample_memory pnb__sample_memory;
 /* The bytes of a row's picture, where it has any, as the sample's. */
-pnb_status pnb__record_picture(const pnb__source *source, const pnb__entry *e, pnb_sample *out,
-                               pnb_error *err);
+pnb_status pnb__record_image(const pnb__source *source, const pnb__entry *e, pnb_sample *out,
+                             pnb_error *err);
 /* Fills everything of `out` but the picture. */
 pnb_status pnb__record_read(const pnb_dataset *ds, const pnb__entry *e, pnb_sample *out,
                             pnb_error *err);

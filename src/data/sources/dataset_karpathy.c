@@ -33,7 +33,7 @@ static pnb_status malformed(const char *path, size_t i, const char *wanted, pnb_
 
 /* Captions one a line, as a sample's text is kept; a line break within one is a blank. False where
  * that is no list of them. */
-static bool add_captions(pnb_dataset *ds, const json_t *sentences, size_t *text)
+static bool add_texts(pnb_dataset *ds, const json_t *sentences, size_t *text)
 {
     size_t offset = ds->texts.size;
     bool is_good = json_is_array(sentences);
@@ -72,7 +72,7 @@ static pnb_status add_image(pnb_dataset *ds, const char *path, const char *dir, 
     pnb__entry entry = pnb__entry_empty();
     if (name == NULL || name[0] == 0)
         return malformed(path, i, "\"filename\"", err);
-    if (!add_captions(ds, json_object_get(image, "sentences"), &entry.text))
+    if (!add_texts(ds, json_object_get(image, "sentences"), &entry.text))
         return malformed(path, i, "\"sentences\" with a \"raw\" each", err);
     if (entry.text == PNB__NO_TEXT && !ds->opts.allow_no_caption) {
         ++*n_left_out;

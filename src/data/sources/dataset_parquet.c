@@ -38,8 +38,8 @@ typedef struct scan {
     const char *dir;
     column *columns;
     size_t n_columns;
-    size_t key, status, path, caption; /* places in `columns`, SIZE_MAX: none */
-    size_t n_failed, n_bare;           /* rows left out */
+    size_t key, status, path, text; /* places in `columns`, SIZE_MAX: none */
+    size_t n_failed, n_bare;        /* rows left out */
     pnb__buf record;
 } scan;
 
@@ -51,7 +51,7 @@ static const char *const image_names[] = {"jpg",   "jpeg",        "png",        
 static const char *const path_names[] = {"filepath",   "file_name", "image_path",
                                          "image.path", "path",      "image"};
 static const char *const key_names[] = {"key", "uid", "id"};
-static const char *const caption_names[] = {"caption", "text", "captions"};
+static const char *const text_names[] = {"caption", "text", "captions"};
 static const char *const other_names[] = {"status", "url"};
 
 /* A column of bytes that nobody calls a text. */
@@ -83,7 +83,7 @@ static bool is_asked_for(const scan *s, const char *name)
     return is_one_of(root, image_names, PNB_COUNT(image_names)) ||
            is_one_of(root, path_names, PNB_COUNT(path_names)) ||
            is_one_of(root, key_names, PNB_COUNT(key_names)) ||
-           is_one_of(root, caption_names, PNB_COUNT(caption_names)) ||
+           is_one_of(root, text_names, PNB_COUNT(text_names)) ||
            is_one_of(root, other_names, PNB_COUNT(other_names)) ||
            is_one_of(name, own, PNB_COUNT(own)) || is_one_of(root, own, PNB_COUNT(own)) ||
            pnb__ends_with(name, "score") || pnb__ends_with(name, "similarity");
@@ -122,7 +122,7 @@ static pnb_status choose_columns(scan *s, size_t image, pnb_error *err)
             s->columns[s->n_columns++] = (column){.leaf = &p->leaves[i], .number = i};
     s->key = find_column(s, key_names, PNB_COUNT(key_names));
     s->status = find_column(s, status, 1);
-    s->caption = find_column(s, &o->csv_caption_key, 1);
+    s->text = find_column(s, &o->csv_caption_key, 1);
     s->path = image == SIZE_MAX ? find_column(s, &o->csv_img_key, 1) : SIZE_MAX;
     if (image == SIZE_MAX && s->path == SIZE_MAX)
         s->path = find_column(s, path_names, PNB_COUNT(path_names));
@@ -248,19 +248,19 @@ static void put_value(pnb__buf *b, const column *c, size_t row)
 static void put_record(scan *s, size_t row)
 {
     pnb__buf *b = &s->record;
-    const char *caption = text_of(s, s->caption, row), *comma = "";
+    const char *text = text_of(s, s->text, row), *comma = "";
     b->size = 0;
     pnb__buf_putc(b, '{');
-    if (caption != NULL) {
+    if (text != NULL) {
         pnb__buf_puts(b, "\"captions\":[");
-        pnb__json_append_string(b, caption);
+        pnb__json_append_string(b, text);
         pnb__buf_putc(b, ']');
         comma = ",";
     }
     for (size_t i = 0; i < s->n_columns; i++) {
         const column *c = &s->columns[i];
         if (c->cells[row].kind == PNB__PARQUET_NULL ||
-            (caption != NULL && strcmp(c->leaf->name, "captions") == 0))
+            (text != NULL && strcmp(c->leaf->name, "captions") == 0))
             continue;
         pnb__buf_puts(b, comma);
         pnb__json_append_string(b, c->leaf->name);
@@ -271,12 +271,12 @@ static void put_record(scan *s, size_t row)
     pnb__buf_putc(b, '}');
 }
 
-static bool has_caption(const scan *s, size_t row)
+static bool has_text(const scan *s, size_t row)
 {
-    if (text_of(s, s->caption, row) != NULL)
+    if (text_of(s, s->text, row) != NULL)
         return true;
-    for (size_t k = 0; k < PNB_COUNT(caption_names); k++)
-        if (text_of(s, find_column(s, &caption_names[k], 1), row) != NULL)
+    for (size_t k = 0; k < PNB_COUNT(text_names); k++)
+        if (text_of(s, find_column(s, &text_names[k], 1), row) != NULL)
             return true;
     return false;
 }
@@ -302,7 +302,7 @@ static pnb_status add_row(scan *s, size_t group, size_t row, pnb_error *err)
         s->n_failed++;
         return PNB_OK;
     }
-    if (!ds->opts.allow_no_caption && !has_caption(s, row)) {
+    if (!ds->opts.allow_no_caption && !has_text(s, row)) {
         s->n_bare++;
         return PNB_OK;
     }
@@ -417,8 +417,8 @@ void pnb__table_free(pnb__table *t)
     pnb__free(t);
 }
 
-pnb_status pnb__table_picture(const pnb__table *t, size_t row, pnb__buf *out, bool *found,
-                              pnb_error *err)
+pnb_status pnb__table_image(const pnb__table *t, size_t row, pnb__buf *out, bool *found,
+                            pnb_error *err)
 {
     *found = false;
     return t->has_image ? pnb__parquet_row(&t->image, row, out, found, err) : PNB_OK;

@@ -15,7 +15,7 @@ enum { MAX_TEXT_BYTES = 16 << 20, MAX_TEXTS = 100000 };
 struct pnb__sample_memory {
     json_t *root;
     char *json, *text, *path;
-    pnb__buf picture; /* of a row of a table */
+    pnb__buf image; /* of a row of a table */
     const char **texts, **negatives;
     int *levels;
 };
@@ -28,7 +28,7 @@ void pnb_sample_reset(pnb_sample *s)
         pnb__free(m->json);
         pnb__free(m->text);
         pnb__free(m->path);
-        pnb__buf_reset(&m->picture);
+        pnb__buf_reset(&m->image);
         pnb__free(m->texts);
         pnb__free(m->negatives);
         pnb__free(m->levels);
@@ -206,15 +206,15 @@ static pnb_status find_bytes(const pnb_dataset *ds, const pnb__source *source,
     return status;
 }
 
-pnb_status pnb__record_picture(const pnb__source *source, const pnb__entry *e, pnb_sample *out,
-                               pnb_error *err)
+pnb_status pnb__record_image(const pnb__source *source, const pnb__entry *e, pnb_sample *out,
+                             pnb_error *err)
 {
-    pnb__buf *picture = &((pnb__sample_memory *)out->memory)->picture;
+    pnb__buf *image = &((pnb__sample_memory *)out->memory)->image;
     bool found = false;
-    pnb_status status = pnb__table_picture(source->table, e->row, picture, &found, err);
+    pnb_status status = pnb__table_image(source->table, e->row, image, &found, err);
     if (status == PNB_OK && found) {
-        out->image_bytes = (const unsigned char *)picture->data;
-        out->n_image_bytes = picture->size;
+        out->image_bytes = (const unsigned char *)image->data;
+        out->n_image_bytes = image->size;
     }
     return status;
 }

@@ -47,7 +47,7 @@ void pnb__spec_settings_free(pnb__spec_settings *s)
 
 pnb_status pnb__spec_settings_read(pnb__spec_settings *out, const char *source, pnb_error *err)
 {
-    const char **values[] = {&out->split, &out->images, &out->captions, &out->classes, &out->omit};
+    const char **values[] = {&out->split, &out->images, &out->texts, &out->classes, &out->omit};
     size_t head = pnb__spec_head(source);
     *out = (pnb__spec_settings){.path = pnb__strdup(source)};
     if (out->path == NULL)
@@ -77,7 +77,7 @@ pnb_status pnb__spec_settings_check(const pnb__spec_settings *s, pnb_dataset_kin
 {
     bool is_json = kind == PNB_DATASET_KARPATHY, is_dir = kind == PNB_DATASET_DIR;
     bool json_only = s->split != NULL || s->images != NULL;
-    bool dir_only = s->captions != NULL || s->classes != NULL || s->omit != NULL;
+    bool dir_only = s->texts != NULL || s->classes != NULL || s->omit != NULL;
     if ((!json_only || is_json) && (!dir_only || is_dir))
         return PNB_OK;
     return pnb__fail(

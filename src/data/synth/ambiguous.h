@@ -49,10 +49,10 @@ pnb_status pnb__ambiguous_voice_make(pnb__ambiguous_voice *voice, const pnb__amb
 void pnb__ambiguous_voice_reset(pnb__ambiguous_voice *voice);
 /* Picture `j` of a concept into out (dim); caption `j` of a concept into out
  * (voice->dim). `scratch` has dim of both. */
-void pnb__ambiguous_picture(const pnb__ambiguous_tree *tree, size_t concept, size_t j,
-                            double *scratch, float *out);
-void pnb__ambiguous_caption(const pnb__ambiguous_voice *voice, size_t concept, size_t j,
-                            double *scratch, float *out);
+void pnb__ambiguous_image_row(const pnb__ambiguous_tree *tree, size_t concept, size_t j,
+                              double *scratch, float *out);
+void pnb__ambiguous_text_row(const pnb__ambiguous_voice *voice, size_t concept, size_t j,
+                             double *scratch, float *out);
 /* What the caption says, at most PNB__AMBIGUOUS_TEXT bytes: the names of the concepts on the way to
  * it, and zero to four words that say nothing. */
 enum { PNB__AMBIGUOUS_TEXT = 160, PNB__AMBIGUOUS_NAME = 48 };

@@ -70,8 +70,8 @@ static double draw_length(const pnb_ambiguous_opts *o, size_t concept, size_t j,
     return o->length * exp(o->length_spread * pnb__rng_normal(&rng));
 }
 
-void pnb__ambiguous_picture(const pnb__ambiguous_tree *tree, size_t concept, size_t j,
-                            double *scratch, float *out)
+void pnb__ambiguous_image_row(const pnb__ambiguous_tree *tree, size_t concept, size_t j,
+                              double *scratch, float *out)
 {
     const pnb_embeddings *set = tree->set;
     const pnb_rows rows = {.n = set->n,
@@ -109,8 +109,8 @@ static double length_of(const double *x, size_t dim)
     return sqrt(square);
 }
 
-void pnb__ambiguous_caption(const pnb__ambiguous_voice *v, size_t concept, size_t j,
-                            double *scratch, float *out)
+void pnb__ambiguous_text_row(const pnb__ambiguous_voice *v, size_t concept, size_t j,
+                             double *scratch, float *out)
 {
     const pnb_ambiguous_opts *o = v->tree->opts;
     double *sample = scratch, *x = v->map != NULL ? scratch + o->dim : scratch;

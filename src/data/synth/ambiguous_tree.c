@@ -289,7 +289,7 @@ done:
 
 /* ---- how many pictures, and how wide ---- */
 
-static void share_pictures(pnb__ambiguous_tree *tree)
+static void share_images(pnb__ambiguous_tree *tree)
 {
     const pnb_ambiguous_opts *o = tree->opts;
     double sum = 0;
@@ -353,7 +353,7 @@ pnb_status pnb__ambiguous_tree_make(pnb__ambiguous_tree *tree, const pnb_ambiguo
     PNB_TRY(PNB_ALLOC(tree->cosine, tree->n, err));
     PNB_TRY(pnb_embeddings_create(&tree->set, opts->family, tree->n, opts->dim, err));
     PNB_TRY(PNB_ALLOC_ROWS(scratch, most_children(opts) + 2, opts->dim, err));
-    share_pictures(tree);
+    share_images(tree);
     set_cosines(tree);
     add_roots(tree, scratch);
     for (size_t c = 0; c < tree->n - tree->n_leaves; c++)

@@ -30,7 +30,7 @@ typedef struct builder {
     pnb__synth_out out;
     pnb__synth_split split;
     size_t n;
-    size_t *captions_of; /* [n] sample whose captions each has */
+    size_t *texts_of; /* [n] sample whose captions each has */
     pnb_corrupt_stats stats;
 } builder;
 
@@ -68,16 +68,16 @@ static pnb_status draw_swaps(builder *b, pnb_error *err)
                          "corrupt: %g of %zu samples are %zu; captions change places "
                          "between two at least",
                          b->opts->swap_share, b->n, n_swapped);
-    PNB_TRY(PNB_ALLOC(b->captions_of, b->n, err));
+    PNB_TRY(PNB_ALLOC(b->texts_of, b->n, err));
     PNB_TRY(PNB_ALLOC(order, b->n, err));
     for (size_t i = 0; i < b->n; i++) {
-        b->captions_of[i] = i;
+        b->texts_of[i] = i;
         order[i] = (uint32_t)i;
     }
     pnb__rng_init(&rng, b->opts->seed, SWAP_STREAM);
     pnb__rng_shuffle(&rng, order, b->n);
     for (size_t k = 0; k < n_swapped; k++)
-        b->captions_of[order[k]] = order[(k + 1) % n_swapped];
+        b->texts_of[order[k]] = order[(k + 1) % n_swapped];
 done:
     pnb__free(order);
     return status;
@@ -100,18 +100,18 @@ static pnb_status load_record(const pnb_sample *sample, json_t **out, pnb_error 
 }
 
 /* Captions as they are read, whatever file they came from. */
-static void put_captions(json_t *record, const json_t *donor, const pnb_sample *texts)
+static void put_texts(json_t *record, const json_t *donor, const pnb_sample *texts)
 {
     static const char *const beside[] = {"caption_ids", "template_captions", "noise"};
     if (texts->n_texts == 0)
         return;
-    json_t *captions = json_array(), *levels = json_array();
+    json_t *all = json_array(), *levels = json_array();
     for (size_t k = 0; k < texts->n_texts; k++) {
-        json_array_append_new(captions, json_string(texts->texts[k]));
+        json_array_append_new(all, json_string(texts->texts[k]));
         json_array_append_new(levels, json_integer(texts->levels != NULL ? texts->levels[k] : -1));
     }
     json_object_set_new(record, "caption", json_string(texts->texts[texts->n_texts - 1]));
-    json_object_set_new(record, "captions", captions);
+    json_object_set_new(record, "captions", all);
     json_object_set_new(record, "levels", levels);
     for (size_t i = 0; i < PNB_COUNT(beside); i++) {
         json_t *value = json_object_get(donor, beside[i]);
@@ -129,13 +129,13 @@ static pnb_status make_record(const builder *b, size_t i, const pnb_sample *own,
     pnb_status status;
     PNB_TRY(load_record(own, &record, err));
     PNB_TRY(load_record(texts, &donor, err));
-    put_captions(record, donor, texts);
+    put_texts(record, donor, texts);
     if (b->opts->change != PNB_CHANGE_NONE) {
         json_object_set_new(record, "dose", json_real(dose));
         json_object_set_new(record, "dose_kind", json_string(pnb_change_name(b->opts->change)));
     }
     if (b->opts->swap_share > 0.0) {
-        json_object_set_new(record, "swapped", json_integer(b->captions_of[i] != i));
+        json_object_set_new(record, "swapped", json_integer(b->texts_of[i] != i));
         json_object_set_new(record, "captions_of", json_string(texts->key));
     }
     pnb__json_append_value(out, record);
@@ -205,7 +205,7 @@ static pnb_status make_sample(const builder *b, size_t i, made *m, pnb_error *er
     double dose;
     pnb_status status;
     PNB_TRY(pnb_dataset_get(b->data, i, &m->own, err));
-    PNB_TRY(pnb_dataset_get(b->data, b->captions_of[i], &m->texts, err));
+    PNB_TRY(pnb_dataset_get(b->data, b->texts_of[i], &m->texts, err));
     PNB_TRY(make_image(b, i, &dose, &m->image, err));
     PNB_TRY(make_record(b, i, &m->own, &m->texts, dose, &m->record, err));
     status = pnb_image_encode_png(&m->image, &m->png, &m->n_png, err);
@@ -227,7 +227,7 @@ static pnb_status add_sample(builder *b, size_t i, pnb_error *err)
                                       .png = m.png,
                                       .n_png = m.n_png};
         status = pnb__split_add(&b->split, &item, err);
-        b->stats.n_swapped += b->captions_of[i] != i;
+        b->stats.n_swapped += b->texts_of[i] != i;
     } else if (status == PNB_NOMEM) {
         status = pnb__fail(err, status, "%s", why.text);
     } else { /* this sample's fault: the set goes on */
@@ -294,6 +294,6 @@ done:
     pnb__split_abort(&b.split);
     pnb__synth_abort(&b.out);
     pnb__buf_reset(&options);
-    pnb__free(b.captions_of);
+    pnb__free(b.texts_of);
     return status;
 }

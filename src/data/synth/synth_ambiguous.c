@@ -83,7 +83,7 @@ static void share_out(split *s, pnb__rng *rng)
     }
 }
 
-static pnb_status place_pictures(split *s, pnb_error *err)
+static pnb_status place_images(split *s, pnb_error *err)
 {
     pnb_status status = PNB_OK;
     pnb__rng rng;
@@ -103,7 +103,7 @@ done:
 
 /* The captions of a level: an equal number of each concept with a picture, one at least, and one
  * more of the first ones where it does not come out even. */
-static pnb_status add_captions(split *s, size_t level, pnb_error *err)
+static pnb_status add_texts(split *s, size_t level, pnb_error *err)
 {
     const pnb__ambiguous_tree *tree = s->tree;
     pnb_status status = PNB_OK;
@@ -126,9 +126,9 @@ done:
 
 static pnb_status plan_split(split *s, pnb_error *err)
 {
-    pnb_status status = place_pictures(s, err);
+    pnb_status status = place_images(s, err);
     for (size_t l = 0; l < s->tree->opts->n_levels && status == PNB_OK; l++)
-        status = add_captions(s, l, err);
+        status = add_texts(s, l, err);
     return status;
 }
 
@@ -144,16 +144,16 @@ typedef struct block {
 } block;
 
 /* Samples of a leaf in other splits have other numbers. */
-static void picture_range(void *user, size_t begin, size_t end, int thread)
+static void image_range(void *user, size_t begin, size_t end, int thread)
 {
     const block *b = user;
     const split *s = b->s;
     size_t leaves = s->tree->n - s->tree->n_leaves;
     for (size_t i = begin; i < end; i++) {
         size_t rank = s->rank[b->first + i], leaf = leaf_of(s, rank);
-        pnb__ambiguous_picture(s->tree, leaves + leaf, s->first + (rank - s->end[leaf]),
-                               b->scratch + (size_t)thread * b->width,
-                               b->to->mean + i * b->to->dim);
+        pnb__ambiguous_image_row(s->tree, leaves + leaf, s->first + (rank - s->end[leaf]),
+                                 b->scratch + (size_t)thread * b->width,
+                                 b->to->mean + i * b->to->dim);
     }
 }
 
@@ -163,14 +163,14 @@ static size_t wording(const split *s, size_t row)
     return (size_t)s->which * (s->tree->opts->n_texts + 1) + s->number[row];
 }
 
-static void caption_range(void *user, size_t begin, size_t end, int thread)
+static void text_range(void *user, size_t begin, size_t end, int thread)
 {
     const block *b = user;
     for (size_t i = begin; i < end; i++) {
         size_t row = b->first + i;
-        pnb__ambiguous_caption(b->s->voice, b->s->concept[row], wording(b->s, row),
-                               b -> scratch + (size_t)thread * b -> width,
-                               b -> to -> mean + i * b -> to -> dim);
+        pnb__ambiguous_text_row(b->s->voice, b->s->concept[row], wording(b->s, row),
+                                b -> scratch + (size_t)thread * b -> width,
+                                b -> to -> mean + i * b -> to -> dim);
     }
 }
 
@@ -235,17 +235,17 @@ static pnb_status start_set(pnb_embeddings **out, const split *s, pnb_family fam
     return PNB_OK;
 }
 
-static void picture_id(const split *s, size_t k, char id[32])
+static void image_id(const split *s, size_t k, char id[32])
 {
     snprintf(id, 32, "i%07zu", s->first + k);
 }
 
-static void caption_id(const split *s, size_t row, char id[64])
+static void text_id(const split *s, size_t row, char id[64])
 {
     snprintf(id, 64, "c%zu-%zu", s->concept[row], wording(s, row));
 }
 
-static pnb_status write_pictures(const split *s, pnb_error *err)
+static pnb_status write_images(const split *s, pnb_error *err)
 {
     const pnb__ambiguous_tree *tree = s->tree;
     pnb_embeddings *set = NULL;
@@ -254,24 +254,24 @@ static pnb_status write_pictures(const split *s, pnb_error *err)
     PNB_TRY(start_set(&set, s, PNB_POINT, s->n, tree->opts->dim, "image", err));
     for (size_t k = 0; k < s->n; k++) {
         char id[32], name[PNB__AMBIGUOUS_NAME], extra[PNB__AMBIGUOUS_NAME + 24];
-        picture_id(s, k, id);
+        image_id(s, k, id);
         pnb__ambiguous_name(tree, leaves + leaf_of(s, s->rank[k]), name);
         snprintf(extra, sizeof extra, "{\"concept\": \"%s\"}", name);
         PNB_TRY(pnb_embeddings_set_id(set, k, id, err));
         PNB_TRY(pnb_embeddings_set_extra(set, k, extra, err));
     }
-    status = write_rows(s, set, "images", picture_range, err);
+    status = write_rows(s, set, "images", image_range, err);
 done:
     pnb_embeddings_free(set);
     return status;
 }
 
-static pnb_status name_caption(const split *s, pnb_embeddings *set, size_t row, pnb_error *err)
+static pnb_status name_text(const split *s, pnb_embeddings *set, size_t row, pnb_error *err)
 {
     size_t concept = s->concept[row];
     char id[64], text[PNB__AMBIGUOUS_TEXT], name[PNB__AMBIGUOUS_NAME], extra[160];
     pnb_status status = PNB_OK;
-    caption_id(s, row, id);
+    text_id(s, row, id);
     pnb__ambiguous_text(s->tree, concept, wording(s, row), text);
     pnb__ambiguous_name(s->tree, concept, name);
     snprintf(extra, sizeof extra, "{\"level\": %d, \"concept\": \"%s\", \"n_images\": %zu}",
@@ -284,7 +284,7 @@ done:
 }
 
 /* The points, and with the same names what they stand for. */
-static pnb_status write_captions(const split *s, bool is_known, pnb_error *err)
+static pnb_status write_texts(const split *s, bool is_known, pnb_error *err)
 {
     const pnb_ambiguous_opts *o = s->tree->opts;
     pnb_embeddings *set = NULL;
@@ -292,9 +292,9 @@ static pnb_status write_captions(const split *s, bool is_known, pnb_error *err)
     PNB_TRY(start_set(&set, s, is_known ? o->family : PNB_POINT, s->n_texts,
                       is_known ? o->dim : s->voice->dim, "text", err));
     for (size_t row = 0; row < set->n; row++)
-        PNB_TRY(name_caption(s, set, row, err));
-    status = write_rows(s, set, is_known ? "known" : "texts",
-                        is_known ? known_range : caption_range, err);
+        PNB_TRY(name_text(s, set, row, err));
+    status =
+        write_rows(s, set, is_known ? "known" : "texts", is_known ? known_range : text_range, err);
 done:
     pnb_embeddings_free(set);
     return status;
@@ -305,8 +305,8 @@ done:
 static void write_pair(const split *s, size_t rank, size_t row, FILE *file)
 {
     char text[64], image[32];
-    caption_id(s, row, text);
-    picture_id(s, s->at[rank], image);
+    text_id(s, row, text);
+    image_id(s, s->at[rank], image);
     fprintf(file, "%s\t%s\n", image, text);
 }
 
@@ -346,8 +346,8 @@ static pnb_status write_truth(const split *s, bool is_written, pnb_error *err)
 /* Sums; shares of them are taken when all splits are made. */
 static void count_split(const split *s, pnb_synth_stats *stats)
 {
-    size_t *const n_pictures[N_SPLITS] = {&stats->n_train, &stats->n_val, &stats->n_test};
-    *n_pictures[s->which] = s->n;
+    size_t *const n_images[N_SPLITS] = {&stats->n_train, &stats->n_val, &stats->n_test};
+    *n_images[s->which] = s->n;
     for (size_t row = 0; row < s->n_texts; row++) {
         int level = pnb__ambiguous_level(s->tree, s->concept[row]);
         stats->n_texts[level]++;
@@ -364,9 +364,9 @@ static pnb_status make_split(split *s, pnb_synth_stats *stats, pnb_error *err)
     PNB_TRY(pnb__make_dirs(dir, err));
     PNB_TRY(plan_split(s, err));
     count_split(s, stats);
-    PNB_TRY(write_pictures(s, err));
-    PNB_TRY(write_captions(s, false, err));
-    PNB_TRY(write_captions(s, true, err));
+    PNB_TRY(write_images(s, err));
+    PNB_TRY(write_texts(s, false, err));
+    PNB_TRY(write_texts(s, true, err));
     PNB_TRY(write_truth(s, false, err));
     PNB_TRY(write_truth(s, true, err));
 done:

@@ -66,7 +66,7 @@ void pnb__carry_class(pnb__buf *extra, const pnb_sample *sample);
  * (docs/data.md), as long as its captions, say of caption k: "caption_id", by which truth files
  * know it (pictures that share a caption share its id), and whether it is "noise". Free with
  * pnb__free. NULL: out of memory. */
-char *pnb__extra_of_caption(const char *extra, const json_t *record, size_t k, size_t n_captions);
+char *pnb__extra_of_text(const char *extra, const json_t *record, size_t k, size_t n_texts);
 
 /* ---- captions ---- in memory */
 typedef struct pnb__text {

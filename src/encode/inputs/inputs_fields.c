@@ -56,13 +56,13 @@ static const struct {
     const char *list, *field;
 } listed[] = {{"caption_ids", "caption_id"}, {"noise", "noise"}};
 
-char *pnb__extra_of_caption(const char *extra, const json_t *record, size_t k, size_t n_captions)
+char *pnb__extra_of_text(const char *extra, const json_t *record, size_t k, size_t n_texts)
 {
     pnb__buf text = {0};
     pnb__buf_append(&text, extra, strlen(extra) - 1); /* without the brace that closes it */
     for (size_t i = 0; i < PNB_COUNT(listed); i++) {
         const json_t *list = json_object_get(record, listed[i].list),
-                     *value = json_array_size(list) == n_captions ? json_array_get(list, k) : NULL;
+                     *value = json_array_size(list) == n_texts ? json_array_get(list, k) : NULL;
         if (!json_is_string(value) && !json_is_integer(value))
             continue;
         pnb__buf_printf(&text, ",\"%s\":", listed[i].field);

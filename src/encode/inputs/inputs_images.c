@@ -306,7 +306,7 @@ const char *pnb__sample_id(const pnb_dataset *set, const pnb_sample *sample)
 }
 
 /* The column of captions, which no record has. */
-static void carry_caption(pnb__buf *extra, const source *s, size_t index, const pnb_sample *sample)
+static void carry_text(pnb__buf *extra, const source *s, size_t index, const pnb_sample *sample)
 {
     uint32_t from = s->set->entries[index].source;
     if (s->set->sources[from].kind != PNB_DATASET_CSV || sample->n_texts == 0)
@@ -342,7 +342,7 @@ static pnb_status label_sample(const source *s, size_t index, pnb_embeddings *se
     pnb__carry_class(&extra, &sample);
     PNB_TRY(pnb__sample_record(&record, &sample, err));
     pnb__carry_fields(&extra, record, false);
-    carry_caption(&extra, s, index, &sample);
+    carry_text(&extra, s, index, &sample);
     pnb__buf_putc(&extra, '}');
     status = extra.failed ? pnb__fail_nomem(err, extra.size)
                           : pnb_embeddings_set_extra(set, row, extra.data, err);

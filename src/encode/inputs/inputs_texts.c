@@ -2,15 +2,15 @@
  *
  * All are held in memory: a million captions are about 100 MB. A line that is not UTF-8, longer
  * than any caption or no record is left out and remembered, so that one bad line does not end a
- * long job; a file that is no text at all (caption_lines.h), or holds no record, is refused. */
+ * long job; a file that is no text at all (inputs_lines.h), or holds no record, is refused. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/base.h"
 #include "base/grow.h"
 #include "data/sources/dataset_internal.h"
-#include "encode/inputs/caption_lines.h"
 #include "encode/inputs/inputs.h"
+#include "encode/inputs/inputs_lines.h"
 #include "io/byte_names.h"
 #include "io/json/json.h"
 #include "io/tables/csv.h"
@@ -70,11 +70,11 @@ pnb_status pnb__text_inputs_add_text(pnb__text_inputs *c, const char *text, pnb_
 
 static pnb_status add_lines(pnb__text_inputs *c, FILE *in, const char *where, pnb_error *err)
 {
-    pnb__caption_lines r = {.in = in, .where = where, .most = PNB_TOKENIZER_MAX_BYTES};
+    pnb__text_lines r = {.in = in, .where = where, .most = PNB_TOKENIZER_MAX_BYTES};
     size_t n_bad = c->n_bad;
     pnb_status status = PNB_OK;
     for (bool more, valid = true; status == PNB_OK;) {
-        status = pnb__caption_lines_next(&r, &more, &valid, err);
+        status = pnb__text_lines_next(&r, &more, &valid, err);
         if (status != PNB_OK || !more)
             break;
         if (r.too_long)
@@ -90,7 +90,7 @@ static pnb_status add_lines(pnb__text_inputs *c, FILE *in, const char *where, pn
     }
     while (status != PNB_OK && c->n_bad > n_bad) /* a refused file is told once, not by lines */
         pnb__free(c->bad[--c->n_bad]);
-    pnb__caption_lines_reset(&r);
+    pnb__text_lines_reset(&r);
     return status;
 }
 
@@ -165,8 +165,8 @@ typedef struct record_of_many {
     int level;
 } record_of_many;
 
-static pnb_status add_captions(pnb__text_inputs *c, const record_of_many *r, const json_t *many,
-                               const json_t *levels, pnb_error *err)
+static pnb_status add_texts(pnb__text_inputs *c, const record_of_many *r, const json_t *many,
+                            const json_t *levels, pnb_error *err)
 {
     pnb_status status = PNB_OK;
     for (size_t k = 0; status == PNB_OK && k < json_array_size(many); k++) {
@@ -203,8 +203,8 @@ static pnb_status add_record(pnb__text_inputs *c, json_t *record, const char *wh
     if (text != NULL)
         PNB_TRY(add(c, id, text, extra, level, err));
     else if (json_is_array(many) && json_array_size(many) > 0)
-        PNB_TRY(add_captions(c, &(record_of_many){id, where, extra, level}, many,
-                             json_object_get(record, "levels"), err));
+        PNB_TRY(add_texts(c, &(record_of_many){id, where, extra, level}, many,
+                          json_object_get(record, "levels"), err));
     else
         PNB_TRY(
             pnb__fail(err, PNB_FORMAT, "%s: needs \"text\", \"caption\" or \"captions\"", where));
@@ -214,7 +214,7 @@ done:
 }
 
 /* A line, blank ones too; `why` is what is wrong with it alone. */
-static pnb_status add_json_line(pnb__text_inputs *c, const pnb__caption_lines *r, bool valid,
+static pnb_status add_json_line(pnb__text_inputs *c, const pnb__text_lines *r, bool valid,
                                 const char *where, pnb_error *why)
 {
     json_t *record = NULL;
@@ -246,13 +246,13 @@ static pnb_status add_jsonl(pnb__text_inputs *c, const char *path, pnb_error *er
     FILE *file = fopen(path, "rb");
     if (file == NULL)
         return pnb__fail_errno(err, "cannot open", path);
-    pnb__caption_lines r = {.in = file, .where = path, .most = PNB__JSON_MAX_BYTES};
+    pnb__text_lines r = {.in = file, .where = path, .most = PNB__JSON_MAX_BYTES};
     size_t n_before = c->n, n_bad = c->n_bad;
     pnb_status status = PNB_OK;
     for (bool more, valid = true; status == PNB_OK;) {
         pnb_error why = PNB_ERROR_INIT;
         size_t n = c->n;
-        status = pnb__caption_lines_next(&r, &more, &valid, err);
+        status = pnb__text_lines_next(&r, &more, &valid, err);
         if (status != PNB_OK || !more)
             break;
         char *where = pnb__format("%s line %zu", path, r.number);
@@ -266,7 +266,7 @@ static pnb_status add_jsonl(pnb__text_inputs *c, const char *path, pnb_error *er
         status = pnb__fail(err, PNB_FORMAT, "%s", c->bad[n_bad]); /* it is of another kind */
     while (status != PNB_OK && c->n_bad > n_bad) /* a refused file is told once, not by lines */
         pnb__free(c->bad[--c->n_bad]);
-    pnb__caption_lines_reset(&r);
+    pnb__text_lines_reset(&r);
     fclose(file);
     return status;
 }
@@ -365,7 +365,7 @@ static pnb_status add_sample(pnb__text_inputs *c, const pnb_sample *s, const cha
     pnb__buf_putc(&extra, '}');
     for (size_t k = 0; status == PNB_OK && k < s->n_texts; k++) {
         char *id = pnb__format("%s#%zu", key, k);
-        char *own = extra.failed ? NULL : pnb__extra_of_caption(extra.data, record, k, s->n_texts);
+        char *own = extra.failed ? NULL : pnb__extra_of_text(extra.data, record, k, s->n_texts);
         if (id == NULL || own == NULL)
             status = pnb__fail_nomem(err, 64);
         else

@@ -137,8 +137,8 @@ static pnb_status read_image(void *user, size_t input, float *pixels, pnb_error 
         b->stamps[input] = b->source->stamp(b->source->user, input);
     pnb_status status = b->source->image(b->source->user, input, &opts, &image, err);
     if (status == PNB_OK && b->opts->ttda > 0)
-        status = pnb__passes_picture(&b->encoder->preprocess, &image, b->opts->seed, input,
-                                     b->opts->ttda, pixels, err);
+        status = pnb__passes_image(&b->encoder->preprocess, &image, b->opts->seed, input,
+                                   b->opts->ttda, pixels, err);
     else if (status == PNB_OK)
         status = pnb_preprocess_apply(&b->encoder->preprocess, &image, pixels, err);
     pnb_image_free(&image);
@@ -178,7 +178,7 @@ static pnb_status read_passes(pnb__embed_batch *b, size_t slot, pnb_error *err)
     b->cut[slot] = b->unknown[slot] = false;
     for (size_t p = 0; p < b->opts->ttda && status == PNB_OK; p++) {
         pnb_token_count count = {0};
-        char *left = pnb__passes_caption(text, b->opts->seed, b->input[slot], p);
+        char *left = pnb__passes_text(text, b->opts->seed, b->input[slot], p);
         if (left == NULL)
             return pnb__fail_nomem(err, strlen(text));
         status = pnb_tokenizer_encode(b->encoder->tokenizer, left, strlen(left), (int)b->width,

@@ -19,8 +19,8 @@
 enum { STREAM_WORDS_GONE = 0x77da };
 static const double p_gone = 0.3, least_variance = 1e-12;
 
-pnb_status pnb__passes_picture(const pnb_preprocess *pp, const pnb_image *image, uint64_t seed,
-                               size_t input, size_t n_passes, float *out, pnb_error *err)
+pnb_status pnb__passes_image(const pnb_preprocess *pp, const pnb_image *image, uint64_t seed,
+                             size_t input, size_t n_passes, float *out, pnb_error *err)
 {
     size_t width = 3 * (size_t)pp->width * (size_t)pp->height;
     pnb_augment how = pnb_augment_none();
@@ -37,7 +37,7 @@ pnb_status pnb__passes_picture(const pnb_preprocess *pp, const pnb_image *image,
     return status;
 }
 
-char *pnb__passes_caption(const char *text, uint64_t seed, size_t input, size_t pass)
+char *pnb__passes_text(const char *text, uint64_t seed, size_t input, size_t pass)
 {
     const size_t place[] = {input, pass};
     pnb__word_list words = {0};

@@ -113,9 +113,9 @@ typedef struct tally {
     size_t n, inside[PNB_N_KNOWN_REGIONS];
 } tally;
 
-static void count_pictures(const pnb_embeddings *texts, const pnb_embeddings *images,
-                           const pnb_truth *truth, const double (*edge)[PNB_N_KNOWN_REGIONS],
-                           tally *of_text)
+static void count_images(const pnb_embeddings *texts, const pnb_embeddings *images,
+                         const pnb_truth *truth, const double (*edge)[PNB_N_KNOWN_REGIONS],
+                         tally *of_text)
 {
     for (size_t i = 0; i < images->n; i++) {
         const float *x = images->mean + i * images->dim;
@@ -146,7 +146,7 @@ static pnb_status score_coverage(const pnb_embeddings *texts, const pnb_embeddin
         for (size_t r = 0; r < PNB_N_KNOWN_REGIONS; r++)
             edge[t][r] = pnb_vmf_cosine_quantile(texts->dim, kappa, regions[r]);
     }
-    count_pictures(texts, images, truth, (const double(*)[PNB_N_KNOWN_REGIONS])edge, of_text);
+    count_images(texts, images, truth, (const double(*)[PNB_N_KNOWN_REGIONS])edge, of_text);
     for (size_t t = 0; t < texts->n; t++) {
         n += of_text[t].n > 0;
         for (size_t r = 0; r < PNB_N_KNOWN_REGIONS && of_text[t].n > 0; r++)

@@ -16,7 +16,8 @@
 
 enum { MIN_QUERIES = 10, MAX_CONFORMAL = 10000 };
 
-PNB_DEFINE_NAME(pnb_forecaster_name, pnb_forecaster, PNB_NAMES(PNB_FORECASTER_LIST), "unknown")
+PNB_DEFINE_NAME(pnb_match_estimator_name, pnb_match_estimator, PNB_NAMES(PNB_MATCH_ESTIMATOR_LIST),
+                "unknown")
 
 pnb_match_opts pnb_match_opts_default(void)
 {
@@ -269,41 +270,41 @@ static pnb_status fit_folds(split *s, const pnb__match_pairs *pairs,
 
 /* ---- assessing ---- */
 
-typedef struct forecast_source {
+typedef struct estimate_source {
     const pnb_match_probability_fit *fit;
     const pnb_match_opts *opts;
-    pnb_forecaster which;
-} forecast_source;
+    pnb_match_estimator which;
+} estimate_source;
 
-static bool is_known(const forecast_source *s)
+static bool is_known(const estimate_source *s)
 {
     switch (s->which) {
-    case PNB_FORECASTER_MODEL:
+    case PNB_MATCH_ESTIMATOR_MODEL:
         return s->opts->model_is_score ||
                (isfinite(s->opts->model_a) && isfinite(s->opts->model_b));
-    case PNB_FORECASTER_PLATT:
+    case PNB_MATCH_ESTIMATOR_PLATT:
         return s->fit->has_platt;
-    case PNB_FORECASTER_ISOTONIC:
+    case PNB_MATCH_ESTIMATOR_ISOTONIC:
         return s->fit->has_isotonic;
-    case PNB_FORECASTER_FIRST:
+    case PNB_MATCH_ESTIMATOR_FIRST:
         return s->fit->has_first;
     default:
         return true;
     }
 }
 
-static double forecast(const forecast_source *s, double score)
+static double estimate(const estimate_source *s, double score)
 {
     switch (s->which) {
-    case PNB_FORECASTER_MODEL:
+    case PNB_MATCH_ESTIMATOR_MODEL:
         return s->opts->model_is_score
                    ? score
                    : pnb_match_probability(score, s->opts->model_a, s->opts->model_b);
-    case PNB_FORECASTER_PLATT:
+    case PNB_MATCH_ESTIMATOR_PLATT:
         return pnb_platt_apply(&s->fit->platt, score);
-    case PNB_FORECASTER_ISOTONIC:
+    case PNB_MATCH_ESTIMATOR_ISOTONIC:
         return pnb_isotonic_apply(&s->fit->isotonic, score);
-    case PNB_FORECASTER_FIRST:
+    case PNB_MATCH_ESTIMATOR_FIRST:
         return pnb_platt_apply(&s->fit->first, score);
     default:
         return s->fit->base_rate;
@@ -311,7 +312,7 @@ static double forecast(const forecast_source *s, double score)
 }
 
 /* Forecasts of consecutive cases; `ends[f]` is the first case behind those that fit f judges. */
-static pnb_status judge(const forecast_source sources[], const size_t ends[],
+static pnb_status judge(const estimate_source sources[], const size_t ends[],
                         const pnb_scored *cases, pnb_weighted_ece *out, pnb_error *err)
 {
     double *p = pnb__alloc_array(cases->n, sizeof *p);
@@ -320,10 +321,10 @@ static pnb_status judge(const forecast_source sources[], const size_t ends[],
     for (size_t i = 0, f = 0; i < cases->n; i++) {
         while (i >= ends[f])
             f++;
-        p[i] = forecast(&sources[f], cases->score[i]);
+        p[i] = estimate(&sources[f], cases->score[i]);
     }
-    const pnb_scored forecasts = {cases->n, p, cases->label, cases->weight};
-    pnb_status status = pnb_weighted_ece_compute(&forecasts, sources->opts->n_bins, out, err);
+    const pnb_scored estimates = {cases->n, p, cases->label, cases->weight};
+    pnb_status status = pnb_weighted_ece_compute(&estimates, sources->opts->n_bins, out, err);
     pnb__free(p);
     return status;
 }
@@ -348,19 +349,19 @@ static pnb_status judge_all(pnb_match_assessment *a, const split *s, const pnb__
     pnb_status status = PNB_OK;
     assert(n_folds > 0);
     find_ends(s, pairs, o->depth, ends);
-    for (int w = 0; w < PNB_N_FORECASTERS; w++) {
-        const forecast_source kept = {fit, o, (pnb_forecaster)w};
-        forecast_source source[PNB_MAX_FOLDS];
-        pnb_match_forecast *out = &a->forecast[w];
+    for (int w = 0; w < PNB_N_MATCH_ESTIMATORS; w++) {
+        const estimate_source kept = {fit, o, (pnb_match_estimator)w};
+        estimate_source source[PNB_MAX_FOLDS];
+        pnb_match_ece *out = &a->estimate[w];
         out->is_known = is_known(&kept);
         for (size_t f = 0; f < n_folds; f++) {
-            source[f] = (forecast_source){s->assessed[f], o, (pnb_forecaster)w};
+            source[f] = (estimate_source){s->assessed[f], o, (pnb_match_estimator)w};
             out->is_known = out->is_known && is_known(&source[f]);
         }
         if (!out->is_known)
             continue;
         PNB_TRY(judge(source, s->border + 1, &s->held.first, &out->first, err));
-        if (w == PNB_FORECASTER_FIRST) /* speaks of first hits only */
+        if (w == PNB_MATCH_ESTIMATOR_FIRST) /* speaks of first hits only */
             continue;
         PNB_TRY(judge(&kept, &s->fit.pairs.n, &s->fit.pairs, &out->fit, err));
         PNB_TRY(judge(source, ends, &s->held.pairs, &out->held, err));
@@ -494,8 +495,8 @@ static pnb_status compute(const pnb_ctx *ctx, const pnb_match_job *job,
     PNB_TRY(cover(a, s, &pairs, fit, job->opts, err));
     fit->conformal.kind = smallest_kind(a);
     if (fit->method == PNB_MATCH_BOTH)
-        fit->method = a->forecast[PNB_FORECASTER_ISOTONIC].held.nll <
-                              a->forecast[PNB_FORECASTER_PLATT].held.nll
+        fit->method = a->estimate[PNB_MATCH_ESTIMATOR_ISOTONIC].held.nll <
+                              a->estimate[PNB_MATCH_ESTIMATOR_PLATT].held.nll
                           ? PNB_MATCH_ISOTONIC
                           : PNB_MATCH_PLATT;
 done:

@@ -2,7 +2,7 @@
  * mass.
  *
  * Bins of equal mass (Nguyen and O'Connor 2015) because forecasts of rare events crowd near 0,
- * where bins of equal width would be one bin. forecast_error.c has the equal-width figures of the
+ * where bins of equal width would be one bin. ece.c has the equal-width figures of the
  * field. */
 #include <math.h>
 #include <stdlib.h>
@@ -13,14 +13,14 @@
 
 #define CLIP 1e-12
 
-typedef struct forecast_case {
+typedef struct ece_case {
     double p, weight;
     int label;
-} forecast_case;
+} ece_case;
 
 static int compare_cases(const void *a, const void *b)
 {
-    const forecast_case *x = a, *y = b;
+    const ece_case *x = a, *y = b;
     if (x->p != y->p)
         return x->p < y->p ? -1 : 1;
     return x->label - y->label;
@@ -47,7 +47,7 @@ static pnb_status check(const pnb_scored *f, size_t n_bins, pnb_error *err)
 }
 
 /* `share` is the case's part of all weight. */
-static void add(pnb_weighted_ece *r, pnb_ece_bin *bin, const forecast_case *c, double share)
+static void add(pnb_weighted_ece *r, pnb_ece_bin *bin, const ece_case *c, double share)
 {
     double y = (double)c->label, p = fmin(fmax(c->p, CLIP), 1.0 - CLIP);
     bin->p_low = bin->weight == 0.0 ? c->p : bin->p_low;
@@ -73,7 +73,7 @@ static void finish(pnb_weighted_ece *r)
 
 /* A bin ends where the weight seen passes the next multiple of 1/n_bins, at the end of a run of
  * equal p. 1e-9 forgives the rounding of the sum; the last multiple is the end itself. */
-static void fill(pnb_weighted_ece *r, const forecast_case *cases, size_t n, size_t n_bins)
+static void fill(pnb_weighted_ece *r, const ece_case *cases, size_t n, size_t n_bins)
 {
     double total = 0.0, seen = 0.0;
     size_t edge = 1;
@@ -93,21 +93,21 @@ static void fill(pnb_weighted_ece *r, const forecast_case *cases, size_t n, size
     finish(r);
 }
 
-pnb_status pnb_weighted_ece_compute(const pnb_scored *forecasts, size_t n_bins,
+pnb_status pnb_weighted_ece_compute(const pnb_scored *estimates, size_t n_bins,
                                     pnb_weighted_ece *out, pnb_error *err)
 {
-    pnb_status status = check(forecasts, n_bins, err);
+    pnb_status status = check(estimates, n_bins, err);
     if (status != PNB_OK)
         return status;
-    forecast_case *cases = pnb__alloc_array(forecasts->n, sizeof *cases);
+    ece_case *cases = pnb__alloc_array(estimates->n, sizeof *cases);
     if (cases == NULL)
-        return pnb__fail_nomem(err, forecasts->n * sizeof *cases);
-    for (size_t i = 0; i < forecasts->n; i++)
-        cases[i] = (forecast_case){forecasts->score[i], pnb__scored_weight(forecasts, i),
-                                   forecasts->label[i]};
-    qsort(cases, forecasts->n, sizeof *cases, compare_cases);
-    *out = (pnb_weighted_ece){.n = forecasts->n};
-    fill(out, cases, forecasts->n, n_bins);
+        return pnb__fail_nomem(err, estimates->n * sizeof *cases);
+    for (size_t i = 0; i < estimates->n; i++)
+        cases[i] =
+            (ece_case){estimates->score[i], pnb__scored_weight(estimates, i), estimates->label[i]};
+    qsort(cases, estimates->n, sizeof *cases, compare_cases);
+    *out = (pnb_weighted_ece){.n = estimates->n};
+    fill(out, cases, estimates->n, n_bins);
     pnb__free(cases);
     return PNB_OK;
 }

@@ -238,7 +238,7 @@ static pnb_status all_figures(const sample *s, const pnb_figure_opts *o, pnb_fig
                             &out->value[PNB_FIGURE_WIDTH_SPEARMAN_S], err));
     }
     if (s->by_confidence != NULL) {
-        const pnb__forecasts f = {s->by_confidence, s->v->confidence, s->correct, s->v->n};
+        const pnb__ece_cases f = {s->by_confidence, s->v->confidence, s->correct, s->v->n};
         pnb_interval debiased;
         PNB_TRY(pnb_ece_debiased(s->v->confidence, s->correct, s->v->n, &none, &debiased, err));
         out->value[PNB_FIGURE_ECE] = pnb__ece_mass(&f, o->n_mass_bins);

@@ -143,7 +143,7 @@ done:
 /* Adds the figures of the queries order[0 .. n) to `out`. */
 static pnb_status judge(const pnb_shift_queries *q, const uint32_t *order, size_t n,
                         const pnb_platt *fit, size_t n_bins, double *p, int *label,
-                        pnb_shift_forecast *out, pnb_error *err)
+                        pnb_shift_ece *out, pnb_error *err)
 {
     pnb_weighted_ece *e = NULL;
     pnb_status status = PNB_ALLOC(e, 1, err);
@@ -152,9 +152,9 @@ static pnb_status judge(const pnb_shift_queries *q, const uint32_t *order, size_
         p[k] = pnb_platt_apply(fit, row_of(q, i)[0]);
         label[k] = q->first_match[i] == 0;
     }
-    const pnb_scored forecasts = {.n = n, .score = p, .label = label};
+    const pnb_scored estimates = {.n = n, .score = p, .label = label};
     if (status == PNB_OK)
-        status = pnb_weighted_ece_compute(&forecasts, n_bins, e, err);
+        status = pnb_weighted_ece_compute(&estimates, n_bins, e, err);
     if (status == PNB_OK) {
         out->ece += e->ece;
         out->brier += e->brier;
@@ -166,11 +166,11 @@ static pnb_status judge(const pnb_shift_queries *q, const uint32_t *order, size_
 }
 
 pnb_status pnb_shift_first_brought(const pnb_shift_queries *q, const pnb_platt *fit, size_t n_bins,
-                                   pnb_shift_forecast *out, pnb_error *err)
+                                   pnb_shift_ece *out, pnb_error *err)
 {
     double *p = NULL;
     int *label = NULL;
-    pnb_shift_forecast f = {.n_splits = 1};
+    pnb_shift_ece f = {.n_splits = 1};
     pnb_status status;
     PNB_TRY(check(q, err));
     PNB_TRY(PNB_ALLOC(p, q->n, err));
@@ -197,13 +197,13 @@ static bool fit_first(const pnb_shift_queries *q, const uint32_t *order, size_t 
 }
 
 pnb_status pnb_shift_first_refitted(const pnb_shift_queries *q, size_t m, size_t n_splits,
-                                    uint64_t seed, size_t n_bins, pnb_shift_forecast *out,
+                                    uint64_t seed, size_t n_bins, pnb_shift_ece *out,
                                     pnb_error *err)
 {
     uint32_t *order = NULL;
     double *p = NULL;
     int *label = NULL;
-    pnb_shift_forecast f = {0};
+    pnb_shift_ece f = {0};
     pnb_status status;
     PNB_TRY(check_splits(q, m, n_splits, err));
     PNB_TRY(PNB_ALLOC(order, q->n, err));
@@ -218,8 +218,8 @@ pnb_status pnb_shift_first_refitted(const pnb_shift_queries *q, size_t m, size_t
         PNB_TRY(judge(q, order + m, q->n - m, &fit, n_bins, p, label, &f, err));
     }
     double share = f.n_splits > 0 ? 1.0 / (double)f.n_splits : (double)NAN;
-    *out = (pnb_shift_forecast){f.ece * share, f.brier * share, f.p_mean * share, f.rate * share,
-                                f.n_splits};
+    *out = (pnb_shift_ece){f.ece * share, f.brier * share, f.p_mean * share, f.rate * share,
+                           f.n_splits};
 done:
     pnb__free(order);
     pnb__free(p);

@@ -284,7 +284,7 @@ static pnb_status add_calibration(const pnb_predictions *p, const int32_t *label
 {
     double *confidence = pnb__alloc_array(c->n, sizeof *confidence);
     int *is_right = pnb__alloc_array(c->n, sizeof *is_right);
-    pnb_ece forecast = {0};
+    pnb_ece estimate = {0};
     size_t n = 0;
     pnb_status status = PNB_OK;
     if (confidence == NULL || is_right == NULL)
@@ -295,9 +295,9 @@ static pnb_status add_calibration(const pnb_predictions *p, const int32_t *label
         confidence[n] = p->probability[i * p->k];
         is_right[n++] = p->top[i * p->k] == labels[i];
     }
-    PNB_TRY(pnb_ece_compute(confidence, is_right, n, n_bins, &forecast, err));
-    c->ece = forecast.ece;
-    c->mce = forecast.mce;
+    PNB_TRY(pnb_ece_compute(confidence, is_right, n, n_bins, &estimate, err));
+    c->ece = estimate.ece;
+    c->mce = estimate.mce;
 done:
     pnb__free(confidence);
     pnb__free(is_right);

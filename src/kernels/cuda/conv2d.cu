@@ -42,19 +42,19 @@ bool is_direct(const pnb__conv2d_args *a)
 /* Places whose col is there at once. */
 size_t strip_of(const pnb__conv2d_args *a)
 {
-    size_t picture = a->out_h * a->out_w, all = places_of(a);
+    size_t image = a->out_h * a->out_w, all = places_of(a);
     size_t fit = STRIP_BYTES / sizeof(float) / PNB_MAX(depth_of(a), static_cast<size_t>(1));
     fit = PNB_MAX(fit, static_cast<size_t>(1));
     if (is_direct(a) || fit >= all)
         return all;
-    return fit >= picture ? fit / picture * picture : fit;
+    return fit >= image ? fit / image * image : fit;
 }
 
 /* Places of the strip that begins at `first`. */
 size_t strip_from(const pnb__conv2d_args *a, size_t first)
 {
-    size_t picture = a->out_h * a->out_w, strip = strip_of(a);
-    size_t left = strip < picture ? picture - first % picture : places_of(a) - first;
+    size_t image = a->out_h * a->out_w, strip = strip_of(a);
+    size_t left = strip < image ? image - first % image : places_of(a) - first;
     return PNB_MIN(strip, left);
 }
 
@@ -247,7 +247,7 @@ struct viewer {
 struct gather {
     const float *dcol;
     float *dx;
-    size_t first, n, first_picture, height, width, channels, kernel_h, kernel_w, stride, pad, out_h,
+    size_t first, n, first_image, height, width, channels, kernel_h, kernel_w, stride, pad, out_h,
         out_w;
     bool accumulate;
 
@@ -269,7 +269,7 @@ struct gather {
     __device__ void warp(size_t pixel) const
     {
         size_t line = pixel / width, x = pixel % width, y = line % height;
-        size_t b = first_picture + line / height;
+        size_t b = first_image + line / height;
         viewer row = {(y + pad) % stride, (y + pad) / stride};
         viewer column = {(x + pad) % stride, (x + pad) / stride};
         float *to = dx + ((b * height + y) * width + x) * channels;
@@ -282,12 +282,12 @@ struct gather {
 void put_pixels(const pnb_ctx *ctx, const pnb__conv2d_args *a, size_t first, size_t n,
                 const float *dcol)
 {
-    size_t picture = a->out_h * a->out_w, b = first / picture;
-    size_t n_pictures = (first + n - 1) / picture - b + 1;
-    pnb__cuda_warps(ctx, n_pictures * a->height * a->width,
+    size_t image = a->out_h * a->out_w, b = first / image;
+    size_t n_images = (first + n - 1) / image - b + 1;
+    pnb__cuda_warps(ctx, n_images * a->height * a->width,
                     gather{dcol, static_cast<float *>(a->dx), first, n, b, a->height, a->width,
                            a->channels, a->kernel_h, a->kernel_w, a->stride, a->pad, a->out_h,
-                           a->out_w, a->accumulate || first % picture != 0});
+                           a->out_w, a->accumulate || first % image != 0});
 }
 
 /* ---- dw ---- */

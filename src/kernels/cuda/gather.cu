@@ -158,7 +158,7 @@ void scatter_segment(const pnb_ctx *ctx, scattering s)
 /* ---- patches: copies between arrays of six axes ---- */
 
 struct patches {
-    size_t dims[AXES], of_picture[AXES], of_patches[AXES];
+    size_t dims[AXES], of_image[AXES], of_patches[AXES];
 };
 
 /* y (B, H/p, W/p, C, p, p) */
@@ -287,7 +287,7 @@ extern "C" void pnb__cuda_patchify(const pnb_ctx *ctx, const size_t bchw[4], siz
                                    const void *x, void *y)
 {
     const patches p = patches_of(bchw, patch);
-    const size_t *const strides[2] = {p.of_picture, p.of_patches};
+    const size_t *const strides[2] = {p.of_image, p.of_patches};
     strided_copy(ctx, axes_of<2>(AXES, p.dims, strides), static_cast<const float *>(x),
                  static_cast<float *>(y), false);
 }
@@ -296,7 +296,7 @@ extern "C" void pnb__cuda_patchify_bwd(const pnb_ctx *ctx, const size_t bchw[4],
                                        const void *dy, void *dx, bool accumulate)
 {
     const patches p = patches_of(bchw, patch);
-    const size_t *const strides[2] = {p.of_patches, p.of_picture};
+    const size_t *const strides[2] = {p.of_patches, p.of_image};
     bool has_rim = bchw[2] % patch != 0 || bchw[3] % patch != 0;
     if (has_rim && !accumulate) /* it belongs to no patch */
         pnb__cuda_fill(ctx, bchw[0] * bchw[1] * bchw[2] * bchw[3], 0, dx);

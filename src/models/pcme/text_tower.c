@@ -36,12 +36,12 @@ void pnb__pcme_declare_text(pnb__weights *w, const pnb__pcme_config *c)
 }
 
 pnb__pcme_embedding pnb__pcme_text_apply(pnb__graph *g, const pnb__pcme_text *t,
-                                         const pnb__captions *captions, bool unit)
+                                         const pnb__texts *texts, bool unit)
 {
     pnb__pcme_embedding out = {.log_std = NULL};
-    pnb__sequences s = {.x = pnb__gather(pnb__param_tensor(g, t->words), captions->ids),
-                        .lengths = captions->lengths,
-                        .last_rows = captions->last_rows};
+    pnb__sequences s = {.x = pnb__gather(pnb__param_tensor(g, t->words), texts->ids),
+                        .lengths = texts->lengths,
+                        .last_rows = texts->last_rows};
     pnb__tensor *base = pnb__gru_read_last(g, &t->rnn, &s);
     const pnb__pie_head *pie = t->pie.attention.w1 != NULL ? &t->pie : NULL;
     pnb__pcme_mean(g, pie, base, s.x, s.lengths, unit, &out);
@@ -81,8 +81,7 @@ pnb__dist pnb__pcme_build_text(const pnb__weights *w, const pnb__config *c, pnb_
                                const pnb__tower_in *in, bool unit)
 {
     (void)c;
-    pnb__captions captions = {in->ids, in->places[PNB__PCME_LENGTH],
-                              in->places[PNB__PCME_LAST_ROW]};
-    pnb__pcme_embedding e = pnb__pcme_text_apply(g, w->tower[SIDE], &captions, unit);
+    pnb__texts texts = {in->ids, in->places[PNB__PCME_LENGTH], in->places[PNB__PCME_LAST_ROW]};
+    pnb__pcme_embedding e = pnb__pcme_text_apply(g, w->tower[SIDE], &texts, unit);
     return pnb__pcme_dist(&e);
 }

@@ -21,11 +21,11 @@ void pnb__pcme_declare_text(pnb__weights *w, const pnb__pcme_config *c);
 
 /* Captions: ids (B,T) int32, 0 behind the words; lengths (B) int32, each at least 1; last_rows (B)
  * int32, b*T + length - 1. The mean has L2 norm 1 if `unit`. */
-typedef struct pnb__captions {
+typedef struct pnb__texts {
     pnb__tensor *ids, *lengths, *last_rows;
-} pnb__captions;
+} pnb__texts;
 pnb__pcme_embedding pnb__pcme_text_apply(pnb__graph *g, const pnb__pcme_text *t,
-                                         const pnb__captions *captions, bool unit);
+                                         const pnb__texts *texts, bool unit);
 
 /* The calls of tower.h that need no configuration of the family: two places, which are the length
  * and last row of a caption. A caption is what stands before its trailing padding (id 0).

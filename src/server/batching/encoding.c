@@ -12,7 +12,7 @@
 #include "penumbra/tokenizer.h"
 #include "server/batching/batcher.h"
 
-enum { PICTURES_AT_ONCE = 32 };
+enum { IMAGES_AT_ONCE = 32 };
 
 /* ---- a batch ---- */
 
@@ -149,7 +149,7 @@ static pnb_status read_images(preparing *p, size_t *at, float *pixels, size_t *n
 {
     size_t width = bytes_of_row(p->s->encoder, PNB_ENCODE_IMAGES) / sizeof(float);
     double begin = pnb__now_s();
-    for (*n = 0; *at < p->in->n && *n < PICTURES_AT_ONCE; (*at)++) {
+    for (*n = 0; *at < p->in->n && *n < IMAGES_AT_ONCE; (*at)++) {
         if (!p->in->items[*at].is_image)
             continue;
         pnb_status status = read_image(p, &p->in->items[*at], pixels + *n * width, err);
@@ -188,8 +188,7 @@ static pnb_status encode_images(preparing *p, size_t n, pnb_error *err)
     pnb_status status;
     if (p->s->encoder->preprocess.width == 0)
         return pnb__fail(err, PNB_UNSUPPORTED, "%s embeds no pictures", p->s->server->name);
-    PNB_TRY(
-        PNB_ALLOC_ROWS(pixels, PNB_MIN(n, (size_t)PICTURES_AT_ONCE), bytes / sizeof(float), err));
+    PNB_TRY(PNB_ALLOC_ROWS(pixels, PNB_MIN(n, (size_t)IMAGES_AT_ONCE), bytes / sizeof(float), err));
     for (size_t i = 0; i < p->in->n; i++)
         if (p->in->items[i].is_image)
             p->out->row[i] = k++;

@@ -96,16 +96,16 @@ typedef struct adding {
     pnb__encoded encoded;
     pnb_embeddings *set; /* of the encoded ones; in order of the inputs */
     char (*sha256)[65];
-    pnb__buf *pictures; /* thumbnails */
+    pnb__buf *images; /* thumbnails */
     pnb_store_thumbnail *thumbnails;
     const char **tags;
 } adding;
 
 static void reset(adding *a)
 {
-    for (size_t i = 0; a->pictures != NULL && i < a->in.n; i++)
-        pnb__buf_reset(&a->pictures[i]);
-    pnb__free(a->pictures);
+    for (size_t i = 0; a->images != NULL && i < a->in.n; i++)
+        pnb__buf_reset(&a->images[i]);
+    pnb__free(a->images);
     pnb__free(a->thumbnails);
     pnb__free(a->sha256);
     pnb__free(a->tags);
@@ -149,8 +149,8 @@ static pnb_status look_at(const pnb__served *s, adding *a, size_t i, pnb_error *
     if (s->encoder->max_image_pixels > 0)
         opts.max_pixels = s->encoder->max_image_pixels;
     PNB_TRY(pnb_image_decode(&image, bytes.data, bytes.size, &opts, err));
-    PNB_TRY(pnb__thumbnail_make(&image, &a->pictures[i], err));
-    a->thumbnails[i] = (pnb_store_thumbnail){a->pictures[i].data, a->pictures[i].size};
+    PNB_TRY(pnb__thumbnail_make(&image, &a->images[i], err));
+    a->thumbnails[i] = (pnb_store_thumbnail){a->images[i].data, a->images[i].size};
 done:
     pnb_image_free(&image);
     pnb__buf_reset(&bytes);
@@ -159,15 +159,14 @@ done:
 
 static pnb_status name_rows(const adding *a, const json_t *body, pnb_error *err)
 {
-    const json_t *ids = pnb__field_of(body, "ids"), *captions = pnb__field_of(body, "captions");
+    const json_t *ids = pnb__field_of(body, "ids"), *texts = pnb__field_of(body, "captions");
     pnb_status status = PNB_OK;
     for (size_t i = 0; i < a->in.n && status == PNB_OK; i++) {
         const pnb__input *input = &a->in.items[i];
-        const char *caption = json_string_value(json_array_get(captions, i));
+        const char *text = json_string_value(json_array_get(texts, i));
         status = pnb_embeddings_set_id(a->set, i, json_string_value(json_array_get(ids, i)), err);
-        if (status == PNB_OK && (caption != NULL || !input->is_image))
-            status =
-                pnb_embeddings_set_text(a->set, i, caption != NULL ? caption : input->text, err);
+        if (status == PNB_OK && (text != NULL || !input->is_image))
+            status = pnb_embeddings_set_text(a->set, i, text != NULL ? text : input->text, err);
     }
     return status;
 }
@@ -186,7 +185,7 @@ static pnb_status prepare(pnb__served *s, const pnb__http_request *q, const json
     PNB_TRY(check_texts(body, "captions", a->in.n, err));
     PNB_TRY(check_texts(body, "tags", 0, err));
     PNB_TRY(PNB_ALLOC(a->sha256, a->in.n, err));
-    PNB_TRY(PNB_ALLOC_ZERO(a->pictures, a->in.n, err));
+    PNB_TRY(PNB_ALLOC_ZERO(a->images, a->in.n, err));
     PNB_TRY(PNB_ALLOC_ZERO(a->thumbnails, a->in.n, err));
     for (size_t i = 0; i < a->in.n; i++) {
         status = look_at(s, a, i, err);

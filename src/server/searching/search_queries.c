@@ -156,14 +156,14 @@ pnb_status pnb__cut_found(const pnb__found *found, size_t *n, double least, pnb_
 
 static pnb_status has_thumbnail(const pnb__gallery *g, size_t row, bool *has, pnb_error *err)
 {
-    pnb__buf picture = {0};
+    pnb__buf image = {0};
     pnb_error why = PNB_ERROR_INIT;
     *has = false;
     if (g->calls->thumbnail == NULL)
         return PNB_OK;
-    pnb_status status = g->calls->thumbnail(g->self, row, &picture, &why);
+    pnb_status status = g->calls->thumbnail(g->self, row, &image, &why);
     *has = status == PNB_OK;
-    pnb__buf_reset(&picture);
+    pnb__buf_reset(&image);
     return *has || status == PNB_NOT_FOUND ? PNB_OK : pnb__fail(err, status, "%s", why.text);
 }
 

@@ -208,7 +208,7 @@ static pnb_status put_tags(pnb__pg *s, const pnb_store_row *row, pnb_error *err)
 static pnb_status add_row(void *self, const pnb_store_row *row, pnb_error *err)
 {
     pnb__pg *s = self;
-    const char *const texts[] = {row->id, row->sha256, row->path, row->caption, row->extra};
+    const char *const texts[] = {row->id, row->sha256, row->path, row->text, row->extra};
     if (s->rows.size == 0)
         pnb__pgcopy_begin(&s->rows);
     pnb__pgcopy_row(&s->rows, 9);
@@ -224,7 +224,7 @@ static pnb_status add_row(void *self, const pnb_store_row *row, pnb_error *err)
     return status;
 }
 
-static pnb_status put_thumbnail(void *self, int64_t number, const pnb_store_thumbnail *picture,
+static pnb_status put_thumbnail(void *self, int64_t number, const pnb_store_thumbnail *image,
                                 pnb_error *err)
 {
     pnb__pg *s = self;
@@ -232,7 +232,7 @@ static pnb_status put_thumbnail(void *self, int64_t number, const pnb_store_thum
         pnb__pgcopy_begin(&s->thumbnails);
     pnb__pgcopy_row(&s->thumbnails, 2);
     pnb__pgcopy_int(&s->thumbnails, number);
-    pnb__pgcopy_bytes(&s->thumbnails, picture->bytes, picture->n_bytes);
+    pnb__pgcopy_bytes(&s->thumbnails, image->bytes, image->n_bytes);
     return s->thumbnails.size > WAITING_BYTES ? send_waiting(s, err) : PNB_OK;
 }
 

@@ -245,7 +245,7 @@ static pnb_status visit_row(const PGresult *result, int i, pnb__row_fn visit, vo
     pnb_store_row row = {.number = number_at(result, i, 0),
                          .id = texts[0],
                          .path = texts[1],
-                         .caption = texts[2],
+                         .text = texts[2],
                          .extra = texts[3],
                          .tags = texts[4],
                          .time = number_at(result, i, 6),

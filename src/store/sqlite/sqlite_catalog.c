@@ -343,7 +343,7 @@ static pnb_status add_row(void *self, const pnb_store_row *row, pnb_error *err)
     pnb__sqlite *s = self;
     sqlite3_stmt *add = NULL;
     bool more;
-    const char *const texts[] = {row->id, row->sha256, row->path, row->caption, row->extra};
+    const char *const texts[] = {row->id, row->sha256, row->path, row->text, row->extra};
     pnb_status status =
         pnb__sqlite_kept(s, PNB__ADD_ROW,
                          "INSERT INTO row(id, sha256, path, caption, extra, number, time, "
@@ -365,7 +365,7 @@ static pnb_status add_row(void *self, const pnb_store_row *row, pnb_error *err)
     return status == PNB_OK ? add_tags(s, row, err) : status;
 }
 
-static pnb_status put_thumbnail(void *self, int64_t number, const pnb_store_thumbnail *picture,
+static pnb_status put_thumbnail(void *self, int64_t number, const pnb_store_thumbnail *image,
                                 pnb_error *err)
 {
     pnb__sqlite *s = self;
@@ -377,7 +377,7 @@ static pnb_status put_thumbnail(void *self, int64_t number, const pnb_store_thum
         return status;
     int code = sqlite3_bind_int64(add, 1, number);
     if (code == SQLITE_OK)
-        code = sqlite3_bind_blob64(add, 2, picture->bytes, picture->n_bytes, SQLITE_STATIC);
+        code = sqlite3_bind_blob64(add, 2, image->bytes, image->n_bytes, SQLITE_STATIC);
     status =
         code == SQLITE_OK ? pnb__sqlite_step(s, add, &more, err) : pnb__sqlite_fail(s, code, err);
     sqlite3_reset(add); /* the bytes are the caller's */

@@ -242,7 +242,7 @@ static void read_row(sqlite3_stmt *find, pnb_store_row *row)
     *row = (pnb_store_row){.number = sqlite3_column_int64(find, 0),
                            .id = column(find, 1),
                            .path = column(find, 2),
-                           .caption = column(find, 3),
+                           .text = column(find, 3),
                            .extra = column(find, 4),
                            .time = sqlite3_column_int64(find, 6),
                            .added = sqlite3_column_int64(find, 7),

@@ -56,7 +56,7 @@ static double optimiser_bytes(const pnb__contrastive *c)
 
 /* Of a decoded picture, the mean of a few; 0 where none of them can be read, which the loader
  * names. */
-static double picture_bytes(const pnb__contrastive *c)
+static double image_bytes(const pnb__contrastive *c)
 {
     size_t n = pnb_dataset_size(c->train), step = PNB_MAX(n / LOOKS, (size_t)1), n_read = 0;
     double bytes = 0;
@@ -79,25 +79,25 @@ static size_t n_rooms(const pnb__contrastive *c)
 
 /* Rooms that are filled ahead, and of each thread that fills them a picture as it is read and on
  * its way to its size. */
-static double loader_bytes(const pnb__contrastive *c, double picture)
+static double loader_bytes(const pnb__contrastive *c, double image)
 {
     const pnb_tower_info *v = &c->info->vision;
     size_t pixels = 3 * v->image_height * v->image_width;
     size_t tokens = c->info->text.context_length * (1 + (size_t)c->opts->n_negatives);
     double room = (double)(c->opts->batch_size * (pixels * sizeof(float) + tokens * 4));
     double val_room = (double)(c->val != NULL ? c->opts->batch_size * pixels * sizeof(float) : 0);
-    return (double)n_rooms(c) * room + val_room + PNB_MAX(c->opts->workers, 1) * 3 * picture;
+    return (double)n_rooms(c) * room + val_room + PNB_MAX(c->opts->workers, 1) * 3 * image;
 }
 
 /* Pictures that both loaders would keep decoded: of a short run those that it sees. */
-static double cache_bytes(const pnb__contrastive *c, double picture)
+static double cache_bytes(const pnb__contrastive *c, double image)
 {
     const pnb_train_opts *o = c->opts;
     double n = (double)pnb_dataset_size(c->train), steps = (double)o->max_steps;
     double seen = (steps * o->accum_freq + (double)n_rooms(c)) * (double)o->batch_size;
     n = o->max_steps > 0 ? PNB_MIN(n, seen) : n;
-    double val = c->val == NULL ? 0 : picture * (double)pnb_dataset_size(c->val);
-    return PNB_MIN(picture * n, (double)MOST_CACHE) + PNB_MIN(val, (double)MOST_CACHE);
+    double val = c->val == NULL ? 0 : image * (double)pnb_dataset_size(c->val);
+    return PNB_MIN(image * n, (double)MOST_CACHE) + PNB_MIN(val, (double)MOST_CACHE);
 }
 
 /* ---- ways ---- */
@@ -110,7 +110,7 @@ static void take_way(pnb__contrastive *c, const way *w)
     c->settled->grad_checkpointing = w->is_checkpointed;
 }
 
-static pnb_status plan_way(pnb__contrastive *c, double base, double picture, way *w, pnb_error *err)
+static pnb_status plan_way(pnb__contrastive *c, double base, double image, way *w, pnb_error *err)
 {
     pnb__step_need step;
     size_t validation = 0;
@@ -120,7 +120,7 @@ static pnb_status plan_way(pnb__contrastive *c, double base, double picture, way
         status = pnb__evaluate_plan(c, &validation, err);
     if (status != PNB_OK)
         return status;
-    w->bytes = base + (double)step.bytes + (double)validation + loader_bytes(c, picture);
+    w->bytes = base + (double)step.bytes + (double)validation + loader_bytes(c, image);
     w->flops = step.flops;
     return PNB_OK;
 }
@@ -170,7 +170,7 @@ typedef struct choice {
     double whole_flops;
 } choice;
 
-static pnb_status look_at_ways(pnb__contrastive *c, double base, double picture, size_t fixed,
+static pnb_status look_at_ways(pnb__contrastive *c, double base, double image, size_t fixed,
                                choice *out, pnb_error *err)
 {
     const pnb_train_opts asked = *c->opts;
@@ -183,7 +183,7 @@ static pnb_status look_at_ways(pnb__contrastive *c, double base, double picture,
             way w = {n / passes, passes, again != 0, 0, 0};
             if (!is_possible(c, &w, n, fixed))
                 continue;
-            status = plan_way(c, base, picture, &w, err);
+            status = plan_way(c, base, image, &w, err);
             if (status != PNB_OK)
                 break;
             if (out->whole_flops == 0 || w.flops < out->whole_flops)
@@ -247,11 +247,10 @@ pnb_status pnb__contrastive_fit(pnb__contrastive *c, const char *checkpoint, pnb
         return pnb__fail(err, PNB_UNSUPPORTED,
                          "--memory: this system does not say what a process takes (/proc): give "
                          "--batch-size, --accum-freq and --grad-checkpointing by hand");
-    double picture = picture_bytes(c);
+    double image = image_bytes(c);
     double base = (double)lies.now + optimiser_bytes(c) + (double)OF_THE_PROCESS +
                   (double)OF_A_THREAD * (pnb_ctx_n_threads(c->ctx) + c->opts->workers);
-    pnb_status status =
-        look_at_ways(c, base, picture, passes_of_checkpoint(checkpoint), &found, err);
+    pnb_status status = look_at_ways(c, base, image, passes_of_checkpoint(checkpoint), &found, err);
     if (status == PNB_OK && found.best.n_passes == 0)
         status = refuse(c, &found, err);
     status = pnb_peers_agree(c->exchange->ranks, status, err);
@@ -263,7 +262,7 @@ pnb_status pnb__contrastive_fit(pnb__contrastive *c, const char *checkpoint, pnb
     c->run->batch_size = found.best.batch;
     c->run->accum_freq = (int)found.best.n_passes;
     c->run->grad_checkpointing = found.best.is_checkpointed;
-    double cache = PNB_MIN(cache_bytes(c, picture), c->opts->memory - found.best.bytes);
+    double cache = PNB_MIN(cache_bytes(c, image), c->opts->memory - found.best.bytes);
     c->cache_bytes = (size_t)PNB_MAX(cache, 0) / (c->val != NULL ? 2 : 1);
     c->result->estimated_bytes = PNB_MAX(found.best.bytes + cache, (double)lies.peak);
     c->cost = found.best.flops / found.whole_flops;

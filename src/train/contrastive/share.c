@@ -61,9 +61,9 @@ pnb_status pnb__contrastive_mark_data(const pnb__contrastive *c, pnb__objective 
     if (status != PNB_OK)
         return status;
     add_mark(o, "names of samples", mark.names);
-    add_mark(o, "captions", mark.captions);
+    add_mark(o, "captions", mark.texts);
     add_mark(o, "sizes of pictures", mark.sizes);
-    add_mark(o, "pictures", mark.pictures);
+    add_mark(o, "pictures", mark.images);
     if (c->teacher != NULL)
         add_mark(o, "rows of the teacher", pnb__teacher_mark(c->teacher));
     if (c->lora != NULL) /* frozen weights are no parameters, and must be the same everywhere */

@@ -48,15 +48,15 @@ static void draw_masks(pnb__step_graphs *s, size_t micro, const int32_t *ids)
 
 /* The captions of a micro-batch as the step trains on them: without the words they lose in it. The
  * draw is a function of (seed, step), as those of the masks. */
-static const int32_t *take_captions(pnb__step_graphs *s, size_t micro, const int32_t *ids)
+static const int32_t *take_texts(pnb__step_graphs *s, size_t micro, const int32_t *ids)
 {
     const pnb__contrastive *c = s->owner;
     int32_t *taken = s->ids + micro * s->batch * s->length;
     const pnb__word_drop drop = {c->tokenizer, c->opts->word_drop, c->opts->word_drop_removes,
                                  c->opts->seed};
     if (drop.prob > 0) /* 0 needs no token for the unknown */
-        pnb__word_drop_captions(&drop, draw_number(s, micro), ids, s->batch, s->length,
-                                s->text_scratch, taken);
+        pnb__word_drop_texts(&drop, draw_number(s, micro), ids, s->batch, s->length,
+                             s->text_scratch, taken);
     else
         memcpy(taken, ids, s->batch * s->length * sizeof *taken);
     return taken;
@@ -64,7 +64,7 @@ static const int32_t *take_captions(pnb__step_graphs *s, size_t micro, const int
 
 /* The pictures of a micro-batch as the step trains on them: a copy, some of them mixed; the
  * loader's own where nothing needs another. */
-static const float *take_pictures(pnb__step_graphs *s, size_t micro, const float *pixels)
+static const float *take_images(pnb__step_graphs *s, size_t micro, const float *pixels)
 {
     const pnb_tower_info *v = &s->owner->info->vision;
     const size_t size[2] = {v->image_height, v->image_width};
@@ -184,13 +184,13 @@ static pnb_status run_whole(pnb__step_graphs *s, pnb__contrastive *c, double *da
     pnb_status status = next_batch(c, &batch, data_s, err);
     if (status != PNB_OK)
         return status;
-    const int32_t *ids = take_captions(s, 0, batch->tokens);
+    const int32_t *ids = take_texts(s, 0, batch->tokens);
     status = take_rest(s, 0, batch, err);
     if (status != PNB_OK)
         return status;
     show_teacher(s);
     draw_masks(s, 0, ids);
-    status = write_inputs(s, &s->whole, 0, take_pictures(s, 0, batch->pixels), ids, err);
+    status = write_inputs(s, &s->whole, 0, take_images(s, 0, batch->pixels), ids, err);
     if (status == PNB_OK)
         status = label_pairs(s, err);
     if (status == PNB_OK)
@@ -243,8 +243,8 @@ static pnb_status encode_micro(pnb__step_graphs *s, pnb__contrastive *c, size_t 
     pnb_status status = next_batch(c, &batch, data_s, err);
     if (status != PNB_OK)
         return status;
-    const float *pixels = take_pictures(s, micro, batch->pixels);
-    const int32_t *ids = take_captions(s, micro, batch->tokens);
+    const float *pixels = take_images(s, micro, batch->pixels);
+    const int32_t *ids = take_texts(s, micro, batch->tokens);
     status = take_rest(s, micro, batch, err);
     if (status != PNB_OK)
         return status;

@@ -102,11 +102,11 @@ typedef struct owner {
 
 /* While rows are looked for, and what was not found. */
 typedef struct search {
-    pnb__key_map map[2], captions; /* by ids; of texts by the captions themselves */
-    owner *owner[2];               /* of each row */
-    size_t part;                   /* the source that is read */
-    size_t n_texts;                /* captions seen */
-    size_t n_absent, n_shared;     /* rows that are not there; that two things are called */
+    pnb__key_map map[2], texts; /* by ids; of texts by the captions themselves */
+    owner *owner[2];            /* of each row */
+    size_t part;                /* the source that is read */
+    size_t n_texts;             /* captions seen */
+    size_t n_absent, n_shared;  /* rows that are not there; that two things are called */
     char first_absent[160], first_shared[160]; /* their ids */
 } search;
 
@@ -129,8 +129,8 @@ static void claim(search *in, int side, int32_t row, uint64_t key, const char *i
 }
 
 /* The row of an id, unless the set says that it was made from another caption. */
-static int32_t find_caption(const pnb_embeddings *set, const search *in, const char *id,
-                            const char *text)
+static int32_t find_made_from(const pnb_embeddings *set, const search *in, const char *id,
+                              const char *text)
 {
     int32_t row = find_row(set->ids, &in->map[1], id);
     const char *made_from = row >= 0 && set->texts != NULL ? set->texts[row] : NULL;
@@ -145,13 +145,13 @@ static int32_t find_text(const pnb__teacher *t, search *in, const char *id, size
     const pnb_embeddings *set = t->set[1];
     char name[512];
     snprintf(name, sizeof name, "%s#%zu", id, k);
-    int32_t row = find_caption(set, in, name, text);
+    int32_t row = find_made_from(set, in, name, text);
     if (row < 0)
-        row = find_caption(set, in, id, text);
+        row = find_made_from(set, in, id, text);
     if (row >= 0)
         claim(in, 1, row, in->n_texts, id); /* a caption is no other one, whatever its sample */
     else
-        row = find_row(set->texts, &in->captions, text);
+        row = find_row(set->texts, &in->texts, text);
     if (row < 0)
         note_absent(in, name);
     return row;
@@ -195,7 +195,7 @@ static pnb_status find_rows(pnb__teacher *t, const pnb_dataset *set, pnb_error *
         PNB_TRY(PNB_ALLOC_ZERO(in.owner[side], t->set[side]->n, err));
     for (int side = 0; side < 2; side++)
         PNB_TRY(index_rows(t->set[side]->ids, t->set[side]->n, &in.map[side], err));
-    PNB_TRY(index_rows(t->set[1]->texts, t->set[1]->n, &in.captions, err));
+    PNB_TRY(index_rows(t->set[1]->texts, t->set[1]->n, &in.texts, err));
     PNB_TRY(PNB_ALLOC(t->image_row, n, err));
     PNB_TRY(PNB_ALLOC(t->first, n + 1, err));
     for (size_t i = 0; i < n; i++)
@@ -218,7 +218,7 @@ done:
     pnb__free(in.owner[1]);
     pnb__key_map_reset(&in.map[0]);
     pnb__key_map_reset(&in.map[1]);
-    pnb__key_map_reset(&in.captions);
+    pnb__key_map_reset(&in.texts);
     return status;
 }
 

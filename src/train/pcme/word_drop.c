@@ -47,8 +47,8 @@ static void drop_row(const pnb__word_drop *d, pnb__rng *rng, unsigned char *mask
     }
 }
 
-void pnb__word_drop_captions(const pnb__word_drop *d, uint64_t draw, const int32_t *ids,
-                             size_t n_rows, size_t length, unsigned char *scratch, int32_t *out)
+void pnb__word_drop_texts(const pnb__word_drop *d, uint64_t draw, const int32_t *ids, size_t n_rows,
+                          size_t length, unsigned char *scratch, int32_t *out)
 {
     pnb__rng rng;
     pnb__rng_init(&rng, d->seed, word_stream ^ draw);

@@ -15,7 +15,7 @@ typedef struct pnb__word_drop {
  * taken out; start, end and padding stay. `scratch` holds `length` bytes. `draw` numbers the call:
  * one number a step and micro-batch.
  * Source  PCME section 4.1 ("word dropping to <unk>"); datasets/_transforms.py: tokenize */
-void pnb__word_drop_captions(const pnb__word_drop *d, uint64_t draw, const int32_t *ids,
-                             size_t n_rows, size_t length, unsigned char *scratch, int32_t *out);
+void pnb__word_drop_texts(const pnb__word_drop *d, uint64_t draw, const int32_t *ids, size_t n_rows,
+                          size_t length, unsigned char *scratch, int32_t *out);
 
 #endif

@@ -31,7 +31,7 @@ static double explained(const pnb_embeddings *made, const pnb_embeddings *given)
     return 1 - left / all;
 }
 
-static void general_captions_are_uncertain(void **state)
+static void general_texts_are_uncertain(void **state)
 {
     (void)state;
     world w;
@@ -332,7 +332,7 @@ static void published_recipe(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(general_captions_are_uncertain),
+        cmocka_unit_test(general_texts_are_uncertain),
         cmocka_unit_test_setup_teardown(a_seed_is_a_set_of_bytes, scratch_setup, scratch_teardown),
         cmocka_unit_test(published_recipe),
         cmocka_unit_test(steps_in_place_of_epochs),

@@ -117,7 +117,7 @@ static void bad_pairs(void **state)
     data = data_of(&w);
     o.batch_size = 33;
     fit_fails(ctx, "pcmepp", &data, &o, PNB_ARG, "batches of 33, but an epoch has 32 pairs");
-    o.captions = PNB_ADAPT_CAPTIONS_ONE;
+    o.texts = PNB_ADAPT_TEXTS_ONE;
     o.batch_size = 17;
     fit_fails(ctx, "pcmepp", &data, &o, PNB_ARG, "an epoch has 16 pairs");
     pnb_truth_free(one);

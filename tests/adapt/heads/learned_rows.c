@@ -11,7 +11,7 @@ static void every_pair_once(void **state)
     pnb__learned_pairs p;
     pnb_error err = PNB_ERROR_INIT;
     uint32_t first[40];
-    assert_ok(pnb__learned_pairs_init(&p, w.images, w.texts, w.truth, PNB_ADAPT_CAPTIONS_ALL, &err),
+    assert_ok(pnb__learned_pairs_init(&p, w.images, w.texts, w.truth, PNB_ADAPT_TEXTS_ALL, &err),
               &err);
     assert_int_equal(p.n_order, 40);
     for (uint64_t epoch = 0; epoch < 3; epoch++) {
@@ -34,14 +34,14 @@ static void every_pair_once(void **state)
     free_heads_world(&w);
 }
 
-static void one_caption_a_picture(void **state)
+static void one_text_a_image(void **state)
 {
     (void)state;
     heads_world w = make_heads_world(20, 1, 3);
     pnb__learned_pairs p;
     pnb_error err = PNB_ERROR_INIT;
     size_t n_second = 0;
-    assert_ok(pnb__learned_pairs_init(&p, w.images, w.texts, w.truth, PNB_ADAPT_CAPTIONS_ONE, &err),
+    assert_ok(pnb__learned_pairs_init(&p, w.images, w.texts, w.truth, PNB_ADAPT_TEXTS_ONE, &err),
               &err);
     assert_int_equal(p.n_order, 20);
     for (uint64_t epoch = 0; epoch < 50; epoch++) {
@@ -61,7 +61,7 @@ static void one_caption_a_picture(void **state)
 
 /* Where a caption fits several pictures it comes once an epoch, with another of them each time;
  * captions and pictures without a pair never come. */
-static void one_picture_a_caption(void **state)
+static void one_image_a_text(void **state)
 {
     (void)state;
     const int64_t pairs[] = {4, 0, 2, 0, 6, 0, 2, 3, 5, 2, 0, 0};
@@ -71,7 +71,7 @@ static void one_picture_a_caption(void **state)
     pnb_error err = PNB_ERROR_INIT;
     size_t n_of[8] = {0};
     assert_ok(pnb_truth_create_pairs(&truth, 8, 16, pairs, 6, &err), &err);
-    assert_ok(pnb__learned_pairs_init(&p, w.images, w.texts, truth, PNB_ADAPT_CAPTIONS_EACH, &err),
+    assert_ok(pnb__learned_pairs_init(&p, w.images, w.texts, truth, PNB_ADAPT_TEXTS_EACH, &err),
               &err);
     assert_int_equal(p.n, 6);
     assert_int_equal(p.n_order, 3);
@@ -104,7 +104,7 @@ static void rows_of_a_batch(void **state)
     pnb_error err = PNB_ERROR_INIT;
     float image[6 * HEADS_DIM], text[6 * HEADS_DIM];
     float *const x[] = {image, text};
-    assert_ok(pnb__learned_pairs_init(&p, w.images, w.texts, w.truth, PNB_ADAPT_CAPTIONS_ALL, &err),
+    assert_ok(pnb__learned_pairs_init(&p, w.images, w.texts, w.truth, PNB_ADAPT_TEXTS_ALL, &err),
               &err);
     pnb__learned_pairs_shuffle(&p, 1, 0);
     pnb__learned_pairs_read(&p, &l, 5, 6, x);
@@ -124,8 +124,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_pair_once),
-        cmocka_unit_test(one_caption_a_picture),
-        cmocka_unit_test(one_picture_a_caption),
+        cmocka_unit_test(one_text_a_image),
+        cmocka_unit_test(one_image_a_text),
         cmocka_unit_test(rows_of_a_batch),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

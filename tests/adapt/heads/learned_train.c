@@ -129,7 +129,7 @@ static void of_many_pairs_the_first_are_validated(void **state)
     data.val_texts = held.texts;
     data.val_truth = held.truth;
     assert_ok(pnb__learned_pairs_init(&pairs, held.images, held.texts, held.truth,
-                                      PNB_ADAPT_CAPTIONS_EACH, &err),
+                                      PNB_ADAPT_TEXTS_EACH, &err),
               &err);
     pnb__learned_pairs_shuffle(&pairs, 0, 0);
     assert_true(pairs.n_order > VALIDATED);

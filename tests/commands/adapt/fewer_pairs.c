@@ -41,12 +41,12 @@ static size_t draw(const world *w, const pnb__fewer_pairs_opts *o, uint64_t seed
     size_t n = 0;
     assert_ok(pnb__fewer_pairs(&t, w->truth, w->images, "i", o, seed, err));
     for (size_t i = 0; i < N_IMAGES; i++) {
-        size_t captions = t->offset[i + 1] - t->offset[i];
-        is_drawn[i] = captions > 0;
+        size_t texts = t->offset[i + 1] - t->offset[i];
+        is_drawn[i] = texts > 0;
         n += is_drawn[i];
         if (!is_drawn[i])
             continue;
-        assert_int_equal(captions, 2);
+        assert_int_equal(texts, 2);
         assert_int_equal(t->item[t->offset[i]], i);
         assert_int_equal(t->item[t->offset[i] + 1], i + N);
     }

@@ -11,11 +11,11 @@
 
 #include "commands/serve/gallery_side.h"
 
-static void check(const char *extra, bool has_caption, const char *want)
+static void check(const char *extra, bool has_text, const char *want)
 {
     pnb__buf b = {0};
     pnb__buf_puts(&b, "{");
-    pnb__gallery_put_extra(extra, has_caption, &b);
+    pnb__gallery_put_extra(extra, has_text, &b);
     assert_string_equal(b.data, want);
     pnb__buf_reset(&b);
 }

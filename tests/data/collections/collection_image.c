@@ -40,7 +40,7 @@ static void margins_are_cut_off(void **state)
     assert_null(item.encoded);
 }
 
-static void white_is_no_picture(void **state)
+static void white_is_no_image(void **state)
 {
     pnb__collected item = {0};
     pnb_image image;
@@ -132,7 +132,7 @@ static void thumbnails_say_what_is_near(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(margins_are_cut_off), cmocka_unit_test(white_is_no_picture),
+        cmocka_unit_test(margins_are_cut_off), cmocka_unit_test(white_is_no_image),
         cmocka_unit_test(reasons_are_kept), cmocka_unit_test(thumbnails_say_what_is_near)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -86,10 +86,10 @@ static const char *get(json_t *record, const char *key)
 /* Whether the record carries the text, at that level. */
 static bool carries(json_t *record, const char *text, int level)
 {
-    json_t *captions = json_object_get(record, "captions"),
+    json_t *texts = json_object_get(record, "captions"),
            *levels = json_object_get(record, "levels");
-    for (size_t i = 0; i < json_array_size(captions); i++)
-        if (!strcmp(json_string_value(json_array_get(captions, i)), text))
+    for (size_t i = 0; i < json_array_size(texts); i++)
+        if (!strcmp(json_string_value(json_array_get(texts, i)), text))
             return json_integer_value(json_array_get(levels, i)) == level;
     return false;
 }
@@ -129,10 +129,10 @@ static void check_equal(const char *out, const char *split)
 {
     char *name = pnb__format("%s/captions.jsonl", split),
          *truth = pnb__format("truth/%s.pairs", split);
-    char *captions, *pairs, id[16] = "\t";
-    read_whole(out, name, &captions);
+    char *texts, *pairs, id[16] = "\t";
+    read_whole(out, name, &texts);
     read_whole(out, truth, &pairs);
-    char *line = strstr(captions, "\"text\": \"twin\", \"entropy_bits\": 1.00000}");
+    char *line = strstr(texts, "\"text\": \"twin\", \"entropy_bits\": 1.00000}");
     assert_non_null(line);
     while (strncmp(line, "{\"id\": \"", 8) != 0)
         line--;
@@ -143,7 +143,7 @@ static void check_equal(const char *out, const char *split)
     assert_int_equal(n, 2);
     pnb__free(name);
     pnb__free(truth);
-    pnb__free(captions);
+    pnb__free(texts);
     pnb__free(pairs);
 }
 
@@ -255,18 +255,18 @@ static void noise_is_known(void **state)
     o.noisy = true;
     o.val_share = o.test_share = 0;
     ASSERT_OK(pnb_collection_build(NULL, PNB_COLLECTION_CLIPART, &o, out, NULL, &err));
-    char *captions, *given, *clean;
-    read_whole(out, "train/captions.jsonl", &captions);
+    char *texts, *given, *clean;
+    read_whole(out, "train/captions.jsonl", &texts);
     read_whole(out, "truth/train.pairs", &given);
     read_whole(out, "truth/train.clean.pairs", &clean);
-    char *line = strstr(captions, "\"text\": \"Various Cliparts\"");
+    char *line = strstr(texts, "\"text\": \"Various Cliparts\"");
     assert_non_null(line);
     assert_int_equal(strncmp(line, "\"text\": \"Various Cliparts\", \"noise\": true}", 42), 0);
-    assert_non_null(strstr(captions, "\"text\": \"A cat 00\", \"entropy_bits\": 0.00000}"));
-    assert_non_null(strstr(captions, "\"text\": \"hash(0x1)\", \"noise\": true}"));
+    assert_non_null(strstr(texts, "\"text\": \"A cat 00\", \"entropy_bits\": 0.00000}"));
+    assert_non_null(strstr(texts, "\"text\": \"hash(0x1)\", \"noise\": true}"));
     /* three titles of a collection, and a hash for each of the twelve animals but those */
     assert_int_equal(count_lines(given) - count_lines(clean), 3 + 12);
-    pnb__free(captions);
+    pnb__free(texts);
     pnb__free(given);
     pnb__free(clean);
     pnb__free(out);

@@ -288,7 +288,7 @@ static void scaled_crops(void **state)
 }
 
 /* Scale 1 alone of a square picture is the picture, whatever was drawn. */
-static void a_scale_of_one_is_the_picture(void **state)
+static void a_scale_of_one_is_the_image(void **state)
 {
     (void)state;
     pnb_image image = load_image("rgb8.png"), square, resized;
@@ -315,7 +315,7 @@ static void a_scale_of_one_is_the_picture(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(scaled_crops),
-                                       cmocka_unit_test(a_scale_of_one_is_the_picture),
+                                       cmocka_unit_test(a_scale_of_one_is_the_image),
                                        cmocka_unit_test(crops_equal_torchvision),
                                        cmocka_unit_test(the_filter_is_the_configured_one),
                                        cmocka_unit_test(own_modes_are_cropped_first),

@@ -29,8 +29,8 @@ static pnb__data_mark mark_of(const char *spec)
 /* Which of the four differ: 1 names, 2 captions, 4 sizes, 8 pictures. */
 static int difference(const pnb__data_mark *a, const pnb__data_mark *b)
 {
-    return (a->names != b->names) | (a->captions != b->captions) << 1 |
-           (a->sizes != b->sizes) << 2 | (a->pictures != b->pictures) << 3;
+    return (a->names != b->names) | (a->texts != b->texts) << 1 | (a->sizes != b->sizes) << 2 |
+           (a->images != b->images) << 3;
 }
 
 static void expect_differs(const pnb__data_mark *a, const char *spec, int wanted)
@@ -118,7 +118,7 @@ static void test_shards(void **state)
 /* ---- tables ---- */
 
 /* Lines with the place of a picture on this machine, as scripts write them. */
-static void put_lines(const char *dir, const char *caption, int level)
+static void put_lines(const char *dir, const char *text, int level)
 {
     pnb__buf lines = {0};
     char name[64];
@@ -127,7 +127,7 @@ static void put_lines(const char *dir, const char *caption, int level)
         put_png(scratch, name, i);
         pnb__buf_printf(&lines,
                         "{\"image\": \"%s/%s\", \"captions\": [\"%s\"], \"levels\": [%d]}\n",
-                        scratch, name, i == 1 ? caption : "a", i == 1 ? level : 0);
+                        scratch, name, i == 1 ? text : "a", i == 1 ? level : 0);
     }
     snprintf(name, sizeof name, "%s/list.jsonl", dir);
     put_text(scratch, name, lines.data);
@@ -188,7 +188,7 @@ static void test_parquet(void **state)
     expect_differs(&mark, "q/b.parquet", 0);
     put_table("q/b.parquet", 1);
     const pnb__data_mark changed = mark_of("q/b.parquet");
-    assert_true(changed.pictures != mark.pictures && changed.names == mark.names);
+    assert_true(changed.images != mark.images && changed.names == mark.names);
 }
 
 /* ---- binaries ---- */

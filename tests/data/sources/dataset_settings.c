@@ -42,7 +42,7 @@ static void expect_keys(const char *settings, const char *wanted)
     pnb_dataset_free(ds);
 }
 
-static void classes_and_pictures(void **state)
+static void classes_and_images(void **state)
 {
     (void)state;
     put_birds();
@@ -105,7 +105,7 @@ static void names_with_a_hash(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(classes_and_pictures, setup, teardown),
+        cmocka_unit_test_setup_teardown(classes_and_images, setup, teardown),
         cmocka_unit_test_setup_teardown(lists_that_fit_nothing, setup, teardown),
         cmocka_unit_test_setup_teardown(names_with_a_hash, setup, teardown),
     };

@@ -26,7 +26,7 @@ static pnb_ambiguous_opts small(void)
 
 /* Without a hint: mean cosine to the concept is `wording`, log lengths are normal and the same for
  * every concept. */
-static void test_caption(void **state)
+static void test_text(void **state)
 {
     pnb_ambiguous_opts o = small();
     pnb__ambiguous_tree t;
@@ -40,7 +40,7 @@ static void test_caption(void **state)
     for (size_t c = 0; c < 4; c += 3) {
         double towards = 0, mean = 0, square = 0;
         for (size_t j = 0; j < N; j++) {
-            pnb__ambiguous_caption(&v, c, j, scratch, x);
+            pnb__ambiguous_text_row(&v, c, j, scratch, x);
             double length = length_of(x, DIM), dot = 0;
             for (size_t d = 0; d < DIM; d++)
                 dot += (double)x[d] * t.set->mean[c * DIM + d];
@@ -75,8 +75,8 @@ static void test_hint_and_width(void **state)
     for (size_t c = 0; c < t.n; c++) {
         float y[WIDE];
         double alike = 0;
-        pnb__ambiguous_caption(&v, c, 0, scratch, x);
-        pnb__ambiguous_caption(&v, c, 1, scratch, y);
+        pnb__ambiguous_text_row(&v, c, 0, scratch, x);
+        pnb__ambiguous_text_row(&v, c, 1, scratch, y);
         for (size_t d = 0; d < WIDE; d++)
             alike += (double)x[d] * y[d] / 9.0;
         assert_true(alike > 0.99 && memcmp(x, y, sizeof x) != 0);
@@ -115,7 +115,7 @@ static void test_names(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_caption),
+        cmocka_unit_test(test_text),
         cmocka_unit_test(test_hint_and_width),
         cmocka_unit_test(test_names),
     };

@@ -167,7 +167,7 @@ static void test_spread(void **state)
 }
 
 /* Mean of many pictures of all leaves below a root: length and direction as its concept says. */
-static void test_pictures(void **state)
+static void test_images(void **state)
 {
     pnb_ambiguous_opts o = small(PNB_VMF);
     pnb__ambiguous_tree t;
@@ -181,7 +181,7 @@ static void test_pictures(void **state)
         for (size_t j = 0; j < N; j++) {
             double share = t.mass[leaf] / t.mass[0];
             double square = 0;
-            pnb__ambiguous_picture(&t, leaf, j, scratch, x);
+            pnb__ambiguous_image_row(&t, leaf, j, scratch, x);
             for (size_t d = 0; d < 12; d++)
                 square += (double)x[d] * x[d];
             lengths += log(square) / 2 / N * share;
@@ -241,7 +241,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_concentration), cmocka_unit_test(test_tree),
-        cmocka_unit_test(test_spread),        cmocka_unit_test(test_pictures),
+        cmocka_unit_test(test_spread),        cmocka_unit_test(test_images),
         cmocka_unit_test(test_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

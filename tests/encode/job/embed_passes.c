@@ -60,10 +60,10 @@ static void words_that_go(void **state)
     for (size_t input = 0; input < 400; input++)
         for (size_t pass = 0; pass < 5; pass++) {
             char *left =
-                pnb__passes_caption("a b c d e f g h i j k l m n o p q r s t", 7, input, pass);
+                pnb__passes_text("a b c d e f g h i j k l m n o p q r s t", 7, input, pass);
             char *again =
-                pnb__passes_caption("a b c d e f g h i j k l m n o p q r s t", 7, input, pass);
-            char *one = pnb__passes_caption("word", 7, input, pass);
+                pnb__passes_text("a b c d e f g h i j k l m n o p q r s t", 7, input, pass);
+            char *one = pnb__passes_text("word", 7, input, pass);
             assert_string_equal(left, again);
             assert_string_equal(one, "word");
             kept += count_words(left);

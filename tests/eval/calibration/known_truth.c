@@ -6,7 +6,7 @@
 #include "penumbra/view.h"
 #include "tests/prob/support.h"
 
-enum { N = 12, D = 10, PICTURES = 400 };
+enum { N = 12, D = 10, IMAGES = 400 };
 
 static pnb_embeddings *known_set(void)
 {
@@ -29,24 +29,24 @@ static pnb_embeddings *known_set(void)
 }
 
 /* Pictures of every row: PICTURES samples each, and which belong to which. */
-static pnb_embeddings *pictures_of(const pnb_embeddings *known, pnb_truth **truth)
+static pnb_embeddings *images_of(const pnb_embeddings *known, pnb_truth **truth)
 {
     pnb_embeddings *images;
     pnb_view view;
     pnb_sample_opts o = pnb_sample_opts_default();
-    double *x = malloc((size_t)N * PICTURES * D * sizeof *x);
-    int64_t *pairs = malloc((size_t)2 * N * PICTURES * sizeof *pairs);
-    assert_ok(pnb_embeddings_create(&images, PNB_POINT, N * PICTURES, D, err));
+    double *x = malloc((size_t)N * IMAGES * D * sizeof *x);
+    int64_t *pairs = malloc((size_t)2 * N * IMAGES * sizeof *pairs);
+    assert_ok(pnb_embeddings_create(&images, PNB_POINT, N * IMAGES, D, err));
     assert_ok(pnb_view_init(&view, known, err));
-    o.n_samples = PICTURES;
+    o.n_samples = IMAGES;
     assert_ok(pnb_sample_rows(&view.rows, &o, x, err));
-    for (size_t i = 0; i < (size_t)N * PICTURES * D; i++)
+    for (size_t i = 0; i < (size_t)N * IMAGES * D; i++)
         images->mean[i] = (float)(3.0 * x[i]);
-    for (size_t i = 0; i < N * PICTURES; i++) {
+    for (size_t i = 0; i < N * IMAGES; i++) {
         pairs[2 * i] = (int64_t)i;
-        pairs[2 * i + 1] = (int64_t)(i / PICTURES);
+        pairs[2 * i + 1] = (int64_t)(i / IMAGES);
     }
-    assert_ok(pnb_truth_create_pairs(truth, N * PICTURES, N, pairs, N * PICTURES, err));
+    assert_ok(pnb_truth_create_pairs(truth, N * IMAGES, N, pairs, N * IMAGES, err));
     pnb_view_reset(&view);
     free(x);
     free(pairs);
@@ -57,7 +57,7 @@ static void test_itself(void **state)
 {
     pnb_embeddings *known = known_set();
     pnb_truth *truth;
-    pnb_embeddings *images = pictures_of(known, &truth);
+    pnb_embeddings *images = images_of(known, &truth);
     pnb_known_scores s;
     (void)state;
     assert_ok(pnb_known_scores_compute(known, known, images, truth, &s, err));
@@ -79,7 +79,7 @@ static void test_scale_and_order(void **state)
 {
     pnb_embeddings *known = known_set(), *got = known_set();
     pnb_truth *truth;
-    pnb_embeddings *images = pictures_of(known, &truth);
+    pnb_embeddings *images = images_of(known, &truth);
     pnb_known_scores s;
     double error = 0;
     (void)state;

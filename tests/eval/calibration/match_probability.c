@@ -43,8 +43,8 @@ static void near_the_fit_by_hand(void **state)
     assert_int_equal(a->n_fit, n_queries - 2);
     assert_int_equal(a->n_skipped, 54);
     assert_true(a->is_exact && fit.n_gallery == 120 && fit.n_queries == a->n_fit);
-    assert_near(a->forecast[PNB_FORECASTER_PLATT].fit.p_mean, fit.base_rate, 0, 1e-9);
-    assert_near(a->forecast[PNB_FORECASTER_PLATT].fit.base_rate, fit.base_rate, 0, 1e-9);
+    assert_near(a->estimate[PNB_MATCH_ESTIMATOR_PLATT].fit.p_mean, fit.base_rate, 0, 1e-9);
+    assert_near(a->estimate[PNB_MATCH_ESTIMATOR_PLATT].fit.base_rate, fit.base_rate, 0, 1e-9);
     pnb_match_probability_fit_reset(&fit);
     free(score);
     free(label);
@@ -93,21 +93,22 @@ static void held_out_figures(void **state)
     w.opts.model_a = 20;
     w.opts.model_b = -10;
     assert_ok(pnb_match_probability_fit_compute(NULL, &w.job, &fit, a, err));
-    const pnb_match_forecast *f = a->forecast;
-    for (int i = PNB_FORECASTER_PLATT; i <= PNB_FORECASTER_ISOTONIC; i++) {
-        assert_true(f[i].is_known && f[i].held.nll < f[PNB_FORECASTER_BASE_RATE].held.nll);
-        assert_true(f[i].held.nll < f[PNB_FORECASTER_MODEL].held.nll);
-        assert_true(f[i].held.brier < f[PNB_FORECASTER_BASE_RATE].held.brier);
+    const pnb_match_ece *f = a->estimate;
+    for (int i = PNB_MATCH_ESTIMATOR_PLATT; i <= PNB_MATCH_ESTIMATOR_ISOTONIC; i++) {
+        assert_true(f[i].is_known && f[i].held.nll < f[PNB_MATCH_ESTIMATOR_BASE_RATE].held.nll);
+        assert_true(f[i].held.nll < f[PNB_MATCH_ESTIMATOR_MODEL].held.nll);
+        assert_true(f[i].held.brier < f[PNB_MATCH_ESTIMATOR_BASE_RATE].held.brier);
         /* second matches lie anywhere, so a sigmoid is not the true form: isotonic does better */
-        assert_true(f[i].held.ece < (i == PNB_FORECASTER_PLATT ? 0.5 : 0.1) * a->held_base_rate);
+        assert_true(f[i].held.ece <
+                    (i == PNB_MATCH_ESTIMATOR_PLATT ? 0.5 : 0.1) * a->held_base_rate);
         assert_near(f[i].held.p_mean, a->held_base_rate, 0, 0.1);
     }
-    assert_true(fit.has_first && f[PNB_FORECASTER_FIRST].is_known);
-    assert_near(f[PNB_FORECASTER_FIRST].first.p_mean, f[PNB_FORECASTER_FIRST].first.base_rate, 0.05,
-                0);
-    assert_true(f[PNB_FORECASTER_FIRST].first.ece < 0.08);
+    assert_true(fit.has_first && f[PNB_MATCH_ESTIMATOR_FIRST].is_known);
+    assert_near(f[PNB_MATCH_ESTIMATOR_FIRST].first.p_mean,
+                f[PNB_MATCH_ESTIMATOR_FIRST].first.base_rate, 0.05, 0);
+    assert_true(f[PNB_MATCH_ESTIMATOR_FIRST].first.ece < 0.08);
     assert_true(fit.method ==
-                (f[PNB_FORECASTER_ISOTONIC].held.nll < f[PNB_FORECASTER_PLATT].held.nll
+                (f[PNB_MATCH_ESTIMATOR_ISOTONIC].held.nll < f[PNB_MATCH_ESTIMATOR_PLATT].held.nll
                      ? PNB_MATCH_ISOTONIC
                      : PNB_MATCH_PLATT));
     double p = pnb_match_probability_fit_apply(&fit, 0.8, 0),
@@ -130,7 +131,7 @@ static void model_is_the_score(void **state)
     w.opts.n_folds = 2;
     w.opts.search.measure = PNB_MEASURE_MATCH_PROB;
     assert_ok(pnb_match_probability_fit_compute(NULL, &w.job, &fit, a, err));
-    assert_false(a->forecast[PNB_FORECASTER_MODEL].is_known);
+    assert_false(a->estimate[PNB_MATCH_ESTIMATOR_MODEL].is_known);
     pnb_match_probability_fit_reset(&fit);
     w.opts.model_is_score = true;
     assert_ok(pnb_match_probability_fit_compute(NULL, &w.job, &fit, a, err));
@@ -142,8 +143,8 @@ static void model_is_the_score(void **state)
         n += i / 60 % 11 != 10; /* a query without a match is of no use to a fit */
         sum += i / 60 % 11 != 10 ? p[i] : 0;
     }
-    assert_true(a->forecast[PNB_FORECASTER_MODEL].is_known);
-    assert_near(a->forecast[PNB_FORECASTER_MODEL].held.p_mean, sum / n, 0, 1e-6);
+    assert_true(a->estimate[PNB_MATCH_ESTIMATOR_MODEL].is_known);
+    assert_near(a->estimate[PNB_MATCH_ESTIMATOR_MODEL].held.p_mean, sum / n, 0, 1e-6);
     free(p);
     pnb_match_probability_fit_reset(&fit);
     free(a);
@@ -189,7 +190,7 @@ static void fit_to_first_hits(void **state)
     pnb_match_probability_fit_reset(&fit);
     assert_ok(pnb_match_probability_fit_compute(NULL, &w.job, &fit, a, err));
     assert_int_equal(a->n_held_pairs, a->n_held * DEPTH);
-    assert_true(a->forecast[PNB_FORECASTER_ISOTONIC].held.ece < 0.03);
+    assert_true(a->estimate[PNB_MATCH_ESTIMATOR_ISOTONIC].held.ece < 0.03);
     pnb_match_probability_fit_reset(&fit);
     pnb_match_probability_fit_reset(&sampled);
     pnb_hits_reset(&hits);
@@ -328,12 +329,13 @@ static void folds(void **state)
     assert_true(a->n_folds == 5 && a->n_fit == n_queries && a->n_held == n_queries);
     assert_true(fit.conformal.n == n_queries && a->n_held_pairs == n);
     /* the base rates of the five fits differ, and average to that of all */
-    const pnb_weighted_ece *rate = &a->forecast[PNB_FORECASTER_BASE_RATE].held;
+    const pnb_weighted_ece *rate = &a->estimate[PNB_MATCH_ESTIMATOR_BASE_RATE].held;
     assert_near(rate->p_mean, fit.base_rate, 0, 1e-9);
     assert_true(rate->bin[0].p_low < rate->bin[rate->n_bins - 1].p_high);
-    const pnb_match_forecast *f = a->forecast;
-    assert_true(f[PNB_FORECASTER_ISOTONIC].held.nll > f[PNB_FORECASTER_ISOTONIC].fit.nll);
-    assert_true(f[PNB_FORECASTER_ISOTONIC].held.nll < f[PNB_FORECASTER_BASE_RATE].held.nll);
+    const pnb_match_ece *f = a->estimate;
+    assert_true(f[PNB_MATCH_ESTIMATOR_ISOTONIC].held.nll > f[PNB_MATCH_ESTIMATOR_ISOTONIC].fit.nll);
+    assert_true(f[PNB_MATCH_ESTIMATOR_ISOTONIC].held.nll <
+                f[PNB_MATCH_ESTIMATOR_BASE_RATE].held.nll);
     /* scores have no ties: coverage is what was asked for, to a few queries of each fold */
     for (size_t i = 0; i < a->n_alphas; i++) {
         double wanted = 1.0 - a->at[i].alpha;

@@ -1,5 +1,5 @@
 /* Reliability of weighted forecasts by hand, by the plain definitions, and beside the unweighted
- * figures of forecast_error.c. */
+ * figures of ece.c. */
 #include "penumbra/ece.h"
 #include "penumbra/uncertainty_calibration.h"
 #include "tests/eval/calibration/scored_cases.h"
@@ -26,7 +26,7 @@ static void by_hand(void **state)
     assert_near(r.nll, -(log(0.9) + 4 * log(0.9) + 2 * log(0.1) + log(0.4)) / 8, 1e-14, 0);
 }
 
-/* Without weights Brier is that of forecast_error.c; bins hold n/bins each; a weight of 3 is three
+/* Without weights Brier is that of ece.c; bins hold n/bins each; a weight of 3 is three
  * rows.
  */
 static void beside_other_figures(void **state)

@@ -164,7 +164,7 @@ static void expressions_are_measured_before(void **state)
 /* A megabyte of one letter, which an expression begins to fit at every byte: regexec by itself
  * tries each, which takes hours. What could take gigabytes of states is not looked into and fails.
  */
-static void searches_long_captions_once(void **state)
+static void searches_long_texts_once(void **state)
 {
     (void)state;
     const size_t n = 1000000;
@@ -270,7 +270,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(knows_scripts),        cmocka_unit_test(applies_every_limit),
         cmocka_unit_test(searches_expressions), cmocka_unit_test(finds_blocked_words),
-        cmocka_unit_test(refuses_bad_rules),    cmocka_unit_test(searches_long_captions_once),
+        cmocka_unit_test(refuses_bad_rules),    cmocka_unit_test(searches_long_texts_once),
         cmocka_unit_test(stands_long_texts),    cmocka_unit_test(expressions_are_measured_before),
 #ifdef PNB_FAULTS
         cmocka_unit_test(runs_out_of_memory),

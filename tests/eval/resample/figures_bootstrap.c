@@ -68,8 +68,8 @@ static void expect_point(const data *d, const pnb_figures *f)
     assert_near(f->value[PNB_FIGURE_AUROC], s.auroc, 1e-14, 0);
     assert_near(f->value[PNB_FIGURE_AURC], s.aurc, 1e-14, 0);
     assert_near(f->value[PNB_FIGURE_AUGRC], s.augrc, 1e-14, 0);
-    const pnb_scored forecasts = {N, d->confidence, d->label, NULL};
-    assert_ok(pnb_weighted_ece_compute(&forecasts, 9, &r, err));
+    const pnb_scored estimates = {N, d->confidence, d->label, NULL};
+    assert_ok(pnb_weighted_ece_compute(&estimates, 9, &r, err));
     assert_near(f->value[PNB_FIGURE_ECE], r.ece, 1e-14, 0);
     assert_near(f->value[PNB_FIGURE_NLPD], nlpd, 1e-12, 0);
 }

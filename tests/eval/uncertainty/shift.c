@@ -124,7 +124,7 @@ static void probabilities_of_first_hits(void **state)
     double score[QUERIES];
     int right[QUERIES];
     pnb_platt fit;
-    pnb_shift_forecast own, brought, mended, few;
+    pnb_shift_ece own, brought, mended, few;
     world_make(&there, 4.0, 0.3, 6);
     world_make(&here, 1.5, 0.3, 7);
     for (size_t i = 0; i < QUERIES * GALLERY; i++)
@@ -158,7 +158,7 @@ static void bad_input(void **state)
     (void)state;
     static world w;
     pnb_shift_lists lists;
-    pnb_shift_forecast f;
+    pnb_shift_ece f;
     world_make(&w, 1, 0, 1);
     pnb_shift_queries q = w.q;
     assert_fails(pnb_shift_refitted(&q, PNB_CONFORMAL_SCORE, 0.1, QUERIES, 9, 0, &lists, err),

@@ -150,7 +150,7 @@ static void drawn_against_draws(void **state)
 }
 
 /* Draws are of a picture: threads and blocks change nothing, the seed does. */
-static void draws_belong_to_pictures(void **state)
+static void draws_belong_to_images(void **state)
 {
     (void)state;
     world w = make_world(CLASSES);
@@ -213,7 +213,7 @@ int main(void)
         cmocka_unit_test(probit),
         cmocka_unit_test(drawn_against_quadrature),
         cmocka_unit_test(drawn_against_draws),
-        cmocka_unit_test(draws_belong_to_pictures),
+        cmocka_unit_test(draws_belong_to_images),
         cmocka_unit_test(refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,7 +10,7 @@
 
 #include "io/image/data_url.h"
 
-static void pictures_in_texts(void **state)
+static void images_in_texts(void **state)
 {
     static const char *const texts[] = {
         "data:image/png;base64,aGk=", "DATA:image/svg+xml;charset=x;BASE64,aGk", "aGk=", "aGk"};
@@ -56,7 +56,7 @@ static void what_is_none(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(pictures_in_texts),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(images_in_texts),
                                        cmocka_unit_test(what_is_none)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

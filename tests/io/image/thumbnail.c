@@ -70,7 +70,7 @@ static void as_it_was_held(void **state)
     }
 }
 
-static void an_empty_picture(void **state)
+static void an_empty_image(void **state)
 {
     const pnb_image none = {0};
     pnb__buf bytes = {0};
@@ -84,6 +84,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(sizes_and_modes),
                                        cmocka_unit_test(as_it_was_held),
-                                       cmocka_unit_test(an_empty_picture)};
+                                       cmocka_unit_test(an_empty_image)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

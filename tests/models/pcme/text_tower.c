@@ -6,15 +6,15 @@ enum { B = 3, T = 5, D = 8 };
 static const int32_t ids[B * T] = {1, 4, 2, 0, 0, 1, 5, 9, 3, 2, 7, 0, 0, 0, 0};
 
 /* mean and log_std (B,D) of captions padded to `n` ids; log_std may be NULL. */
-static void run_tower(const pnb__weights *w, const int32_t *captions, size_t n, bool unit,
-                      float *mean, float *log_var)
+static void run_tower(const pnb__weights *w, const int32_t *texts, size_t n, bool unit, float *mean,
+                      float *log_var)
 {
     pnb__graph *g = NULL;
     int32_t places[2][B];
     const size_t n_batch = B;
     for (size_t b = 0; b < B; b++) {
         int32_t found[PNB__MAX_PLACES];
-        assert_int_equal(pnb__pcme_find_places(NULL, captions + b * n, n, b, found, NULL), PNB_OK);
+        assert_int_equal(pnb__pcme_find_places(NULL, texts + b * n, n, b, found, NULL), PNB_OK);
         for (int i = 0; i < 2; i++)
             places[i][b] = found[i];
     }
@@ -28,7 +28,7 @@ static void run_tower(const pnb__weights *w, const int32_t *captions, size_t n, 
     if (log_var != NULL)
         pnb__keep(out.log_var);
     assert_int_equal(pnb__graph_plan(g, NULL, NULL), PNB_OK);
-    pnb__write_i32(in.ids, captions);
+    pnb__write_i32(in.ids, texts);
     for (int i = 0; i < 2; i++)
         pnb__write_i32(in.places[i], places[i]);
     assert_int_equal(pnb__graph_run(g, NULL), PNB_OK);
@@ -82,7 +82,7 @@ static void test_names(void **state)
 
 /* A caption's embedding is its own: neither the others, nor their order, nor the room behind it
  * change a bit. */
-static void test_captions_are_alone(void **state)
+static void test_texts_are_alone(void **state)
 {
     static const int order[B] = {2, 0, 1};
     int32_t turned[B * T], wide[B * (T + 3)] = {0};
@@ -178,7 +178,7 @@ static void test_places(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_names),     cmocka_unit_test(test_captions_are_alone),
+        cmocka_unit_test(test_names),     cmocka_unit_test(test_texts_are_alone),
         cmocka_unit_test(test_baselines), cmocka_unit_test(test_words_have_an_order),
         cmocka_unit_test(test_places),
     };

@@ -171,7 +171,7 @@ static void nobody_is_waited_for_in_vain(void **state)
 
 static void many_rows_in_many_batches(void **state)
 {
-    static client big, small, picture;
+    static client big, small, image;
     seen s = {.is_held = true};
     pnb__batcher *b = start(&s, 0);
     (void)state;
@@ -179,11 +179,11 @@ static void many_rows_in_many_batches(void **state)
     while (atomic_load(&s.n_inside) == 0)
         pause_ms(1);
     begin(&small, b, PNB_ENCODE_TEXTS, 50, 3, false);
-    begin(&picture, b, PNB_ENCODE_IMAGES, 70, 2, false);
+    begin(&image, b, PNB_ENCODE_IMAGES, 70, 2, false);
     pause_ms(20); /* both are in the list, behind the first batch of the big one */
     atomic_store(&s.is_held, false);
     end(&small, PNB_OK);
-    end(&picture, PNB_OK);
+    end(&image, PNB_OK);
     end(&big, PNB_OK);
     assert_int_equal(s.n_rows, 105);
     assert_int_equal(s.largest, MOST);

@@ -32,7 +32,7 @@ static void compare_rows(pnb_store *a, pnb_store *b)
         assert_true(x.items[i].number == y.items[i].number);
         assert_string_equal(x.items[i].id, y.items[i].id);
         assert_string_equal(x.items[i].sha256, y.items[i].sha256);
-        assert_int_equal(x.items[i].caption == NULL, y.items[i].caption == NULL);
+        assert_int_equal(x.items[i].text == NULL, y.items[i].text == NULL);
         assert_true(x.items[i].uncertainty == y.items[i].uncertainty);
     }
     pnb_store_rows_reset(&x);
@@ -93,9 +93,9 @@ static void thumbnails_and_orders(void **state)
     scratch *s = *state;
     pnb_store *b = opened(scratch_path(s, "p"));
     static const unsigned char bytes[200] = {0, 1, 255, 7};
-    pnb_store_thumbnail pictures[3] = {{NULL, 0}, {bytes, sizeof bytes}, {bytes, 3}};
+    pnb_store_thumbnail images[3] = {{NULL, 0}, {bytes, sizeof bytes}, {bytes, 3}};
     pnb_embeddings *e = rows_from(3000, 3);
-    const pnb_store_batch batch = {.set = e, .thumbnails = pictures};
+    const pnb_store_batch batch = {.set = e, .thumbnails = images};
     pnb_error err = PNB_ERROR_INIT;
     pnb_store_rows rows = {0};
     unsigned char *found = NULL;

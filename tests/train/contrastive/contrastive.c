@@ -132,15 +132,15 @@ static char *alike(const fixture *f)
 {
     static const char line[] =
         "{\"image\": \"alike.png\", \"caption\": \"a red owl on a thin branch\"}\n";
-    char *picture = pnb__path_join(f->dir, "alike.png"),
+    char *image = pnb__path_join(f->dir, "alike.png"),
          *path = pnb__path_join(f->dir, "alike.jsonl");
     pnb__buf text = {0};
-    put_image(picture, 40, 90);
+    put_image(image, 40, 90);
     for (int i = 0; i < 8; i++)
         pnb__buf_puts(&text, line);
     ASSERT_OK(pnb__write_file(path, text.data, text.size, &err));
     pnb__buf_reset(&text);
-    pnb__free(picture);
+    pnb__free(image);
     return path;
 }
 
@@ -265,11 +265,11 @@ static char *make_classes(const fixture *f, const char *name, int n_classes, int
         for (int i = 0; i < (k < n_classes ? n : 1); i++) {
             char *dir = pnb__format("%s/%03d.%s", root, k + 1, birds[k]);
             char *path = pnb__format("%s/%d.png", dir, i), *text = pnb__format("%s/%d.txt", dir, i);
-            char captions[96];
+            char texts[96];
             ASSERT_OK(pnb__make_dirs(dir, &err));
             put_image(path, side, 40 * k + i);
-            snprintf(captions, sizeof captions, "a small %s\nthe %s sits\n", birds[k], birds[k]);
-            ASSERT_OK(pnb__write_file(text, captions, strlen(captions), &err));
+            snprintf(texts, sizeof texts, "a small %s\nthe %s sits\n", birds[k], birds[k]);
+            ASSERT_OK(pnb__write_file(text, texts, strlen(texts), &err));
             pnb__free(dir);
             pnb__free(path);
             pnb__free(text);

@@ -56,7 +56,7 @@ static float expected(const pnb__mixed *p, const float *pixels, size_t k)
     return (float)p->own_share * a + (float)(1 - p->own_share) * b;
 }
 
-static void test_pictures(void **state)
+static void test_images(void **state)
 {
     (void)state;
     static float pixels[B * N], out[B * N], want[B * N];
@@ -212,7 +212,7 @@ static void test_smoothing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_counts), cmocka_unit_test(test_pictures),
+        cmocka_unit_test(test_counts), cmocka_unit_test(test_images),
         cmocka_unit_test(test_draws),  cmocka_unit_test(test_shares),
         cmocka_unit_test(test_labels), cmocka_unit_test(test_smoothing),
     };

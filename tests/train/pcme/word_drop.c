@@ -37,7 +37,7 @@ static int teardown(void **state)
 
 static void drop(const pnb__word_drop *d, uint64_t draw, int32_t *to)
 {
-    pnb__word_drop_captions(d, draw, ids, ROWS, LENGTH, scratch, to);
+    pnb__word_drop_texts(d, draw, ids, ROWS, LENGTH, scratch, to);
 }
 
 /* Of 4,000 words a tenth becomes <unk>, within four standard deviations; the rest is as it was. */

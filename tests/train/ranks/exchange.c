@@ -238,7 +238,7 @@ static void test_two_processes_share_unevenly(void **state)
 }
 
 /* Labels of the other's pictures are drawn, not sent. */
-static void test_two_processes_mix_pictures(void **state)
+static void test_two_processes_mix_images(void **state)
 {
     compare(*state, 4, true);
 }
@@ -249,7 +249,7 @@ int main(void)
         cmocka_unit_test(test_two_processes_take_the_steps_of_one),
         cmocka_unit_test(test_two_processes_may_accumulate),
         cmocka_unit_test(test_two_processes_share_unevenly),
-        cmocka_unit_test(test_two_processes_mix_pictures),
+        cmocka_unit_test(test_two_processes_mix_images),
     };
     return cmocka_run_group_tests(tests, fixture_setup, fixture_teardown);
 }

@@ -172,14 +172,14 @@ double pnb__mean_gradient(const pnb_image *image)
 }
 
 /* Where pictures are read from: a data set that was named, or what the rows say. */
-typedef struct picture_reader {
+typedef struct image_reader {
     pnb__pair_data named;
     pnb__row_source source;
     const pnb_embeddings *set;
-} picture_reader;
+} image_reader;
 
 /* An empty picture: it cannot be had. */
-static pnb_status read_picture(picture_reader *r, size_t row, pnb_image *out, pnb_error *err)
+static pnb_status read_image(image_reader *r, size_t row, pnb_image *out, pnb_error *err)
 {
     pnb_error why = PNB_ERROR_INIT;
     *out = (pnb_image){0};
@@ -189,13 +189,13 @@ static pnb_status read_picture(picture_reader *r, size_t row, pnb_image *out, pn
     return status == PNB_NOMEM ? pnb__fail(err, status, "%s", why.text) : PNB_OK;
 }
 
-static pnb_status score_pictures(pnb__app *app, pnb__known_side *side, picture_reader *r)
+static pnb_status score_images(pnb__app *app, pnb__known_side *side, image_reader *r)
 {
     pnb_status status = PNB_OK;
     for (size_t i = 0; i < side->set->n && status == PNB_OK; i++) {
         pnb_image image = {0};
         size_t n_bytes = 0;
-        status = read_picture(r, i, &image, &app->err);
+        status = read_image(r, i, &image, &app->err);
         if (status == PNB_OK && image.pixels == NULL) {
             pnb__warn(app,
                       "picture %zu ('%.200s') cannot be read again, so the controls of file size "
@@ -215,16 +215,16 @@ static pnb_status score_pictures(pnb__app *app, pnb__known_side *side, picture_r
     return status;
 }
 
-pnb_status pnb__known_image_controls(pnb__app *app, pnb__known_side *side, const char *pictures)
+pnb_status pnb__known_image_controls(pnb__app *app, pnb__known_side *side, const char *images)
 {
-    picture_reader reader = {.set = side->set};
+    image_reader reader = {.set = side->set};
     pnb_dataset_opts opts = pnb_dataset_opts_default();
     pnb_status status;
     opts.allow_no_caption = true;
     PNB_TRY(make_room(side, "smaller file", "flatter picture", &app->err));
-    if (pictures != NULL)
-        PNB_TRY(pnb__pair_data_open(&reader.named, pictures, &opts, side->set, &app->err));
-    status = score_pictures(app, side, &reader);
+    if (images != NULL)
+        PNB_TRY(pnb__pair_data_open(&reader.named, images, &opts, side->set, &app->err));
+    status = score_images(app, side, &reader);
 done:
     pnb__pair_data_close(&reader.named);
     pnb__row_source_reset(&reader.source);

@@ -305,7 +305,7 @@ static pnb_status find_scores(pnb__app *app, const pnb__known_opts *o, known_run
     pnb_status status = add_uncertainty(app, o, run, s);
     if (status != PNB_OK)
         return status;
-    status = s == 0 ? pnb__known_image_controls(app, side, o->pictures)
+    status = s == 0 ? pnb__known_image_controls(app, side, o->image_data)
                     : pnb__known_text_controls(side, &app->err);
     const char *field = s == 0 ? o->control_field : o->text_control_field;
     if (status == PNB_OK && field != NULL)

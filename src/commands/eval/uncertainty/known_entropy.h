@@ -18,7 +18,7 @@ typedef struct pnb__known_opts {
     const char *text_field;   /* of the captions'; NULL: log2 of the pictures that a caption fits */
     const char *label_counts; /* of the pictures, in place of a field: the entropy of labels */
     const char *class_key;    /* field of the pictures: nearest neighbours (nearest.h) */
-    const char *pictures;     /* data set that the pictures are read from again */
+    const char *image_data;   /* data set that the pictures are read from again */
     const char *control_field;      /* of the pictures: what can be counted of them; NULL: none */
     const char *text_control_field; /* of the captions */
     bool of_matches;     /* the entropy of what a row matches, in place of its variance */

@@ -56,7 +56,7 @@ pnb_status pnb__known_text_controls(pnb__known_side *side, pnb_error *err);
  * picture", minus the mean length of the gradient of its luma. Left out, with a warning, where one
  * cannot be read.
  * Errors  those of opening `pictures`, which are its user's; NOMEM */
-pnb_status pnb__known_image_controls(pnb__app *app, pnb__known_side *side, const char *pictures);
+pnb_status pnb__known_image_controls(pnb__app *app, pnb__known_side *side, const char *images);
 
 /* Mean over pixels of the length of (dx, dy), forward differences of the luma in 0..255. 0 for a
  * picture of one row or column. */

@@ -148,7 +148,7 @@ static const char *const way_words[N_WAYS] = {"there", "few of here", "half of h
 
 typedef struct shift_found {
     pnb_shift_lists lists[PNB_MAX_ALPHAS][N_WAYS];
-    pnb_shift_forecast first[N_WAYS];
+    pnb_shift_ece first[N_WAYS];
     bool has_first;
 } shift_found;
 
@@ -237,7 +237,7 @@ static void put_forecasts(const shift_found *f, pnb__result *r)
                                           {"rate", "right"},    {"n_splits", "splits"}};
     pnb__result_table(r, "first_hits", "p(match) of first hits", columns, PNB_COUNT(columns));
     for (int w = f->has_first ? BROUGHT : FEW; w < N_WAYS; w++) {
-        const pnb_shift_forecast *c = &f->first[w];
+        const pnb_shift_ece *c = &f->first[w];
         pnb__result_row(r, "%s %.4f %.4f %.4f %.4f %zu", way_words[w], c->ece, c->brier, c->p_mean,
                         c->rate, c->n_splits);
     }

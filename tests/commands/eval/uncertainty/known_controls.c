@@ -4,7 +4,7 @@
 #include "io/image/formats/codec.h"
 #include "tests/prob/support.h"
 
-static void words_of_captions(void **state)
+static void words_of_texts(void **state)
 {
     (void)state;
     const char *texts[] = {"A red star", "a red, RED ring!", "stars", ""};
@@ -93,7 +93,7 @@ static void sizes_of_files(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(words_of_captions),
+        cmocka_unit_test(words_of_texts),
         cmocka_unit_test(gradients),
         cmocka_unit_test(sizes_of_files),
     };

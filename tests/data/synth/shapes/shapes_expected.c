@@ -6,7 +6,7 @@
 
 #include "tests/data/fixture.h"
 
-enum { N_SCENES = 60, N_DRAWS = 4000, N_CAPTIONS = 8 };
+enum { N_SCENES = 60, N_DRAWS = 4000, N_TEXTS = 8 };
 
 static const pnb__object OPEN = {PNB__ANY, PNB__ANY, PNB__ANY};
 
@@ -52,7 +52,7 @@ static double drawn(const pnb__shapes_set *s, const pnb__shape_query *q)
 static void test_beside_draws(void **state)
 {
     const pnb_shapes_opts o = pnb_shapes_opts_default();
-    const pnb__shape_query q[N_CAPTIONS] = {
+    const pnb__shape_query q[N_TEXTS] = {
         one(PNB__STAR, PNB__ANY, PNB__ANY),
         one(PNB__ANY, 2, PNB__ANY),
         one(PNB__BAR, 0, 1),
@@ -65,18 +65,18 @@ static void test_beside_draws(void **state)
          .relation = PNB__BELOW,
          .place = PNB__ANY,
          .objects = {{PNB__ANY, 1, PNB__ANY}, {PNB__ANY, 1, PNB__ANY}, {PNB__ANY, 2, PNB__ANY}}}};
-    uint64_t texts[N_CAPTIONS];
+    uint64_t texts[N_TEXTS];
     pnb__scene scenes[N_SCENES];
     pnb__shapes_set s = {
-        .opts = &o, .n = N_SCENES, .scenes = scenes, .n_texts = N_CAPTIONS, .texts = texts};
+        .opts = &o, .n = N_SCENES, .scenes = scenes, .n_texts = N_TEXTS, .texts = texts};
     (void)state;
     for (size_t i = 0; i < N_SCENES; i++)
         pnb__scene_draw(&scenes[i], &o, i);
-    for (int c = 0; c < N_CAPTIONS; c++)
+    for (int c = 0; c < N_TEXTS; c++)
         texts[c] = pnb__query_pack(&q[c]);
-    qsort(texts, N_CAPTIONS, sizeof *texts, compare);
+    qsort(texts, N_TEXTS, sizeof *texts, compare);
     ASSERT_OK(pnb__shapes_find_expected(&s, &err));
-    for (int c = 0; c < N_CAPTIONS; c++) {
+    for (int c = 0; c < N_TEXTS; c++) {
         pnb__shape_query back;
         pnb__query_unpack(texts[c], &back);
         double want = drawn(&s, &back), error = 4 * sqrt(want / N_DRAWS);

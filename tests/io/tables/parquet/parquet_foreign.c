@@ -85,7 +85,7 @@ static bool is_sha256(const pnb__parquet_value *v, uint64_t i)
                    (unsigned long long)(a & 0xFFFFFFFFu));
 }
 
-static bool is_picture(const pnb__parquet_value *v)
+static bool is_image(const pnb__parquet_value *v)
 {
     return v->kind == PNB__PARQUET_BYTES && v->n_bytes > 60 &&
            memcmp(v->bytes, "\x89PNG\r\n\x1a\n", 8) == 0 &&
@@ -118,7 +118,7 @@ static bool is_usual(const char *name, size_t i, const pnb__parquet_value *v)
     if (strcmp(name, "sha256") == 0)
         return i % 13 == 12 ? is_null(v) : is_sha256(v, i);
     if (strcmp(name, "jpg") == 0)
-        return i % 7 == 6 ? is_null(v) : is_picture(v);
+        return i % 7 == 6 ? is_null(v) : is_image(v);
     return strcmp(name, "error_message") == 0 && is_null(v);
 }
 

@@ -75,7 +75,7 @@ pnb_status pnb_ece_compute(const double *confidence, const int *label, size_t n,
 
 /* A bin ends where the mass seen reaches its share, at the end of a run of equal confidence: the
  * rule of weighted_ece.c, exact in whole numbers. */
-double pnb__ece_mass(const pnb__forecasts *f, size_t n_bins)
+double pnb__ece_mass(const pnb__ece_cases *f, size_t n_bins)
 {
     double ece = 0.0, gap = 0.0, total = (double)f->n;
     size_t edge = 1;

@@ -2,19 +2,19 @@
  *
  * A line that is not UTF-8 or too long is told, so that one bad line does not end a long job; a
  * file that is no text at all is refused, by what its first bytes say it is. */
-#include "encode/inputs/caption_lines.h"
+#include "encode/inputs/inputs_lines.h"
 
 #include <string.h>
 
 #include "io/foreign.h"
 
-void pnb__caption_lines_reset(pnb__caption_lines *r)
+void pnb__text_lines_reset(pnb__text_lines *r)
 {
     pnb__buf_reset(&r->line);
 }
 
 /* Bytes up to the line end, of which `most` are kept; false at the end of the file. */
-static bool read_bytes(pnb__caption_lines *r)
+static bool read_bytes(pnb__text_lines *r)
 {
     size_t n = 0;
     r->line.size = 0;
@@ -50,7 +50,7 @@ static size_t count_invalid(const char *s, size_t n)
     return bad;
 }
 
-static pnb_status refuse(const pnb__caption_lines *r, const char *problem, pnb_error *err)
+static pnb_status refuse(const pnb__text_lines *r, const char *problem, pnb_error *err)
 {
     if (r->what[0] != '\0')
         return pnb__fail(err, PNB_FORMAT, "%s: this is %s", r->where, r->what);
@@ -65,7 +65,7 @@ static void drop_front(pnb__buf *b, size_t n)
     b->size -= n;
 }
 
-static pnb_status look_at_first(pnb__caption_lines *r, pnb_error *err)
+static pnb_status look_at_first(pnb__text_lines *r, pnb_error *err)
 {
     const char *what = pnb__foreign(r->line.data, r->line.size);
     snprintf(r->what, sizeof r->what, "%s", what != NULL ? what : "");
@@ -74,7 +74,7 @@ static pnb_status look_at_first(pnb__caption_lines *r, pnb_error *err)
     return pnb__refuse_stand_in(r->where, r->line.data, r->line.size, err);
 }
 
-pnb_status pnb__caption_lines_next(pnb__caption_lines *r, bool *more, bool *valid, pnb_error *err)
+pnb_status pnb__text_lines_next(pnb__text_lines *r, bool *more, bool *valid, pnb_error *err)
 {
     pnb_status status = PNB_OK;
     *more = read_bytes(r);

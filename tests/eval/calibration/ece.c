@@ -1,10 +1,10 @@
 /* Forecasts against what happened: the golden case of ECE, MCE, Brier and NLL, edges of bins, and
  * bins of equal mass by the plain definition. */
-#include "eval/weighted.h"
 #include "penumbra/ece.h"
+#include "eval/weighted.h"
 #include "tests/eval/expected.h"
 
-static void golden_forecasts(void **state)
+static void golden_ece(void **state)
 {
     (void)state;
     pnb_safetensors *file = open_case("metrics/calibration");
@@ -28,7 +28,7 @@ static void golden_forecasts(void **state)
     pnb_safetensors_free(file);
 }
 
-static void forecast_edges(void **state)
+static void ece_edges(void **state)
 {
     (void)state;
     const double c[] = {0.0, 0.1, 0.3, 1.0};
@@ -99,7 +99,7 @@ static void equal_mass(void **state)
             correct[i] = (double)pnb__rng_below(&rng, 2);
             order[i] = i;
         }
-        const pnb__forecasts f = {order, confidence, correct, n};
+        const pnb__ece_cases f = {order, confidence, correct, n};
         assert_near(pnb__ece_mass(&f, n_bins), by_runs(confidence, correct, n, n_bins), 1e-13, 0);
     }
 }
@@ -122,9 +122,8 @@ static void bad_input(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(golden_forecasts), cmocka_unit_test(forecast_edges),
-        cmocka_unit_test(every_edge),       cmocka_unit_test(equal_mass),
-        cmocka_unit_test(bad_input),
+        cmocka_unit_test(golden_ece), cmocka_unit_test(ece_edges), cmocka_unit_test(every_edge),
+        cmocka_unit_test(equal_mass), cmocka_unit_test(bad_input),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

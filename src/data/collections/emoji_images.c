@@ -19,11 +19,11 @@ static pnb_status add_emoji(pnb__collection *c, const pnb__emoji *e, pnb_error *
     if (!item.key || !item.group || !item.subgroup || !item.name)
         return pnb__fail_nomem(err, 64);
     PNB_TRY(pnb__collected_take(&item, &e->image, c->opts->size, err));
-    PNB_TRY(pnb__caption_add(c, &item, e->group, 0, false, err));
-    PNB_TRY(pnb__caption_add(c, &item, e->subgroup, 1, false, err));
+    PNB_TRY(pnb__text_add(c, &item, e->group, 0, false, err));
+    PNB_TRY(pnb__text_add(c, &item, e->subgroup, 1, false, err));
     for (int k = 0; k < e->n_words; k++)
-        PNB_TRY(pnb__caption_add(c, &item, e->words[k], 2, false, err));
-    PNB_TRY(pnb__caption_add(c, &item, e->name, 3, false, err));
+        PNB_TRY(pnb__text_add(c, &item, e->words[k], 2, false, err));
+    PNB_TRY(pnb__text_add(c, &item, e->name, 3, false, err));
     PNB_TRY(PNB_PUSH(c->items, c->n, err, item));
     return PNB_OK;
 done:
