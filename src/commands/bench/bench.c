@@ -18,7 +18,8 @@
 #include "eval/sorted.h"
 #include "models/model.h"
 
-enum { MAX_REPEATS = 10000 };
+/* The first call plans, the second packs the weights it found used before. */
+enum { MAX_REPEATS = 10000, N_WARM_UPS = 2 };
 
 /* ---- times ---- */
 
@@ -37,7 +38,9 @@ pnb_status pnb__bench_measure(pnb__app *app, const pnb__bench_opts *o, pnb__benc
     size_t n = 0;
     if (seconds == NULL)
         return pnb__fail_nomem(&app->err, MAX_REPEATS * sizeof *seconds);
-    pnb_status status = work(user, &app->err);
+    pnb_status status = PNB_OK;
+    for (int i = 0; status == PNB_OK && i < N_WARM_UPS; i++)
+        status = work(user, &app->err);
     double start = pnb__now_s();
     while (status == PNB_OK && n < MAX_REPEATS &&
            (n < o->min_repeats || pnb__now_s() - start < o->seconds)) {
