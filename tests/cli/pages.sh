@@ -30,6 +30,10 @@ want 0 search --index t.safetensors --queries i.safetensors -k 3 --html search_p
 
 want 0 classify -m model --images i.safetensors --classnames circle,square,star --templates simple \
     --html classify.html
+awk -F'"' 'NR > 0 { split("circle square star", c, " "); print $4 "\t" c[1 + NR % 3] }' i.ids.jsonl >labels.tsv
+awk '{ print $1 "\t" (NR % 2 ? "odd" : "even") }' labels.tsv >groups.tsv
+want 0 classify -m model --images i.safetensors --classnames circle,square,star --templates simple \
+    --labels labels.tsv --groups groups.tsv -o labelled.json --html labelled.html
 
 # page NAME: what holds for all of them.
 page() {
@@ -63,12 +67,13 @@ page() {
     check "$page: light and dark" grep -q 'prefers-color-scheme:dark' plain
 }
 
-for name in report levels calibrate filter explain probe captions search search_pictures classify; do
+for name in report levels calibrate filter explain probe captions search search_pictures classify \
+    labelled; do
     page $name
 done
 
 # Pictures open the pages that have them, the best before the worst.
-for name in report filter probe calibrate search classify; do
+for name in report filter probe calibrate search classify labelled; do
     check "$name.html opens with pictures" \
         test "$(grep -n '<img' $name.html | head -1 | cut -d: -f1)" -lt \
         "$(grep -n '<section' $name.html | head -1 | cut -d: -f1)"
@@ -76,6 +81,17 @@ done
 check "best before worst" test "$(grep -n 'Fails worst' report.html | cut -d: -f1)" -gt \
     "$(grep -n 'Works best\|Fails worst' report.html | head -1 | cut -d: -f1)" -o \
     "$(grep -c 'Works best' report.html)" -eq 0
+# Figures are those of the result, where labels give any.
+check "accuracy of the page is the result's" python3 - <<'END'
+import json, re
+m, page = json.load(open("labelled.json"))["metrics"], open("labelled.html", encoding="utf-8").read()
+said = re.search(r"([\d.]+)% \[([\d.]+), ([\d.]+)\] of the pictures with a label", page).groups()
+assert said == tuple("%.1f" % (100 * m[k]) for k in ("acc1", "acc1_low", "acc1_high")), said
+END
+for part in 'Does it know?' 'Groups' 'Weakest classes'; do
+    check "labels give $part" grep -qF "$part</h2>" labelled.html
+    check "none without them: $part" test "$(grep -cF "$part" classify.html)" -eq 0
+done
 check "a query is text, not HTML" grep -qF 'a &lt;b&gt;blue' search.html
 
 # A saved figure stands alone; its data are those of the chart.

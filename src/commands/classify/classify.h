@@ -166,14 +166,16 @@ void pnb__classify_report(const pnb__classify *run, pnb__result *r);
 pnb_status pnb__classify_save_csv(const pnb__classify *run, const char *path, pnb_error *err);
 pnb_status pnb__classify_save_markdown(const pnb__classify *run, const char *path, pnb_error *err);
 
-/* ---- classify_files.c ---- Writes the files that opts name. */
+/* ---- classify_files.c ---- Writes the files that opts name, but for the page. */
 pnb_status pnb__classify_write(pnb__app *app, const pnb__classify *run);
 /* Appends picture i of run->images or run->negatives as one JSON object: id, path, best classes. */
 void pnb__classify_prediction(const pnb__classify *run, const pnb__classified *c, size_t i,
                               pnb__buf *b);
 
-/* ---- classify_page.c ---- The page of the pictures with their classes. */
-pnb_status pnb__classify_page(const pnb__classify *run, const char *path, pnb_error *err);
+/* ---- classify_page.c ---- The page of the pictures with their classes, and of the figures of what
+ * pnb__classify_report said. */
+pnb_status pnb__classify_page(const pnb__classify *run, const pnb__result *r, const char *path,
+                              pnb_error *err);
 
 /* ---- class_weights.c ---- The weights as a JSON file. */
 pnb_status pnb__classify_save_weights(const pnb__classify *run, const char *path, pnb_error *err);

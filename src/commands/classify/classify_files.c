@@ -216,8 +216,6 @@ pnb_status pnb__classify_write(pnb__app *app, const pnb__classify *run)
         PNB_TRY(pnb__classify_save_csv(run, o->csv, err));
     if (o->markdown != NULL)
         PNB_TRY(pnb__classify_save_markdown(run, o->markdown, err));
-    if (o->html != NULL)
-        PNB_TRY(pnb__classify_page(run, o->html, err));
     status = write_counts(run, err);
 done:
     return status;

@@ -208,8 +208,10 @@ static const pnb__option options[] = {
     PNB__ROW_FILE("weights", AT(weights), "FILE.json", "Write the weight of every prompt",
                   .writes = "*"),
     PNB__ROW_FILE("weights-html", AT(weights_html), "FILE.html", "Draw the weights", .writes = "*"),
-    PNB__ROW_FILE("html", AT(html), "FILE.html",
-                  "Write a page with every picture, its classes and their probabilities"),
+    PNB__ROW_FILE(
+        "html", AT(html), "FILE.html",
+        "Write a page with every picture, its classes and their probabilities; with labels also "
+        "with the figures"),
 };
 #undef AT
 
@@ -365,7 +367,9 @@ static pnb_status run(pnb__app *app, void *args, pnb__result *r)
     status = pnb__classify_run(app, o, &found);
     if (status == PNB_OK && !found.is_skipped) {
         pnb__classify_report(&found, r);
-        if (found.output != NULL)
+        if (o->html != NULL)
+            status = pnb__classify_page(&found, r, o->html, &app->err);
+        if (status == PNB_OK && found.output != NULL)
             status = pnb__result_save(r, app, found.output);
     }
     pnb__classify_reset(&found);
