@@ -49,7 +49,7 @@ endfunction()
 # they take a third to a half of the time with the same checks.
 function(pnb_optimise_tested)
     foreach(source IN LISTS ARGN)
-        if(PNB_SANITIZE AND source MATCHES "/src/(kernels|base/random)/")
+        if(PNB_SANITIZE AND source MATCHES "/src/(kernels/|base/random/|base/sha256|data/synth/|io/image/)")
             set_property(SOURCE ${source} APPEND PROPERTY COMPILE_OPTIONS -O2)
         endif()
         # GCC's scopes of variables would still be marked in the functions that are left out (base/loop.h);

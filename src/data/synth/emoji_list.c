@@ -184,6 +184,12 @@ static pnb_status add_annotation(annotations *a, const char *sequence, const cha
     return PNB_PUSH(a->items, a->n, err, (annotation){sequence, words});
 }
 
+/* Not strstr: a checked one looks for the end of the whole file at every call. */
+static const char *find(const char *at, const char *stop, const char *what)
+{
+    return memmem(at, (size_t)(stop - at), what, strlen(what));
+}
+
 /* Keywords only: lines with type="tts" hold the names. */
 static pnb_status read_annotations(pnb__emoji_list *list, annotations *a, const char *common,
                                    const char *folder, pnb_error *err)
@@ -197,13 +203,15 @@ static pnb_status read_annotations(pnb__emoji_list *list, annotations *a, const 
     pnb__free(path);
     if (status != PNB_OK)
         return status;
-    for (const char *p = strstr(text, START); p && status == PNB_OK; p = strstr(p, START)) {
+    const char *stop = text + n;
+    for (const char *p = find(text, stop, START); p && status == PNB_OK; p = find(p, stop, START)) {
         const char *sequence = p + sizeof START - 1;
-        const char *quote = strchr(sequence, '"'), *end = quote ? strstr(quote, END) : NULL;
+        const char *quote = find(sequence, stop, "\""),
+                   *end = quote ? find(quote, stop, END) : NULL;
         if (!end)
             break;
         p = end;
-        if (strncmp(quote, MIDDLE, 2) != 0)
+        if (memcmp(quote, MIDDLE, 2) != 0)
             continue;
         status = add_annotation(a, keep_decoded(list, sequence, (size_t)(quote - sequence)),
                                 keep_decoded(list, quote + 2, (size_t)(end - quote - 2)), err);
