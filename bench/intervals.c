@@ -62,13 +62,13 @@ static pnb_status try_forecasters(size_t n_worlds, const pnb_bootstrap_opts *boo
     for (size_t f = 0; f < N_FORECASTERS; f++)
         for (size_t i = 0; i < PNB_COUNT(N); i++)
             for (size_t k = 0; k < PNB_COUNT(TEXTS) && status == PNB_OK; k++) {
-                const forecaster_case c = {(estimator)f, N[i], TEXTS[k]};
+                const forecaster_case c = {(forecaster)f, N[i], TEXTS[k]};
                 forecaster_counts counts = {0};
                 size_t n = N[i] == 5000 ? n_worlds / 4 : n_worlds;
                 for (size_t r = 0; r < n && status == PNB_OK; r++)
                     status = forecaster_try(&c, r, boot, &counts, err);
                 printf("%-14s %5zu %2zu | %.4f %.4f %.4f %5.2f %6.1f\n", FORECASTER_NAMES[f], N[i],
-                       TEXTS[k], forecaster_error((estimator)f), counts.plug_in / counts.n,
+                       TEXTS[k], forecaster_error((forecaster)f), counts.plug_in / counts.n,
                        counts.estimate / counts.n, counts.zero / counts.n,
                        100.0 * counts.covered / counts.n);
                 fflush(stdout);
