@@ -58,7 +58,8 @@ static size_t count_found(const tuning *t, size_t q)
     const int64_t *truth = t->truth.index + q * t->truth.k, *ids = t->id + q * t->k;
     bool is_taken[MOST_CANDIDATES] = {false}, is_missed[HITS] = {false};
     size_t n_found = 0;
-    for (size_t i = 0; i < t->truth.k; i++) {
+    for (size_t i = 0; i < t->truth.k && truth[i] >= 0;
+         i++) { /* behind the last one there is none */
         size_t place = place_of(ids, t->k, truth[i]);
         is_missed[i] = place == t->k;
         if (!is_missed[i]) {
@@ -67,7 +68,7 @@ static size_t count_found(const tuning *t, size_t q)
         }
     }
     for (size_t i = 0; i < t->truth.k; i++)
-        for (size_t c = 0; c < t->k && is_missed[i] && truth[i] >= 0; c++)
+        for (size_t c = 0; c < t->k && is_missed[i]; c++)
             if (!is_taken[c] && ids[c] >= 0 && is_copy(&t->rows, ids[c], truth[i])) {
                 is_taken[c] = true;
                 is_missed[i] = false;
