@@ -88,6 +88,8 @@ m, page = json.load(open("labelled.json"))["metrics"], open("labelled.html", enc
 said = re.search(r"([\d.]+)% \[([\d.]+), ([\d.]+)\] of the pictures with a label", page).groups()
 assert said == tuple("%.1f" % (100 * m[k]) for k in ("acc1", "acc1_low", "acc1_high")), said
 END
+check "every picture once, the surest and the least sure one twice" \
+    test "$(grep -o '<img' labelled.html | wc -l)" -eq "$(($(wc -l <i.ids.jsonl) + 2))"
 for part in 'Does it know?' 'Groups' 'Weakest classes'; do
     check "labels give $part" grep -qF "$part</h2>" labelled.html
     check "none without them: $part" test "$(grep -cF "$part" classify.html)" -eq 0

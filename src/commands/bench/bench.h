@@ -32,7 +32,8 @@ typedef struct pnb__bench_times {
 } pnb__bench_times;
 pnb__bench_times pnb__bench_summarise(double *seconds, size_t n);
 
-/* Repeats work(user) as long and as often as the options say, after one run that is not counted. */
+/* Repeats work(user) as long and as often as the options say, after two runs that are not
+ * counted. */
 typedef pnb_status (*pnb__bench_fn)(void *user, pnb_error *err);
 pnb_status pnb__bench_measure(pnb__app *app, const pnb__bench_opts *opts, pnb__bench_fn work,
                               void *user, pnb__bench_times *out);

@@ -1,4 +1,4 @@
-/* Words of the trainer's command line, and the summary of a bench. */
+/* Words of the trainer's command line. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -8,7 +8,6 @@
 
 #include <cmocka.h>
 
-#include "commands/bench/bench.h"
 #include "commands/train/train_words.h"
 
 static void test_augment(void **state)
@@ -81,29 +80,12 @@ static void test_words(void **state)
     assert_false(pnb__separator("", &separator));
 }
 
-static void test_summary(void **state)
-{
-    (void)state;
-    double odd[] = {3, 1, 2}, even[] = {4, 1, 3, 2};
-    pnb__bench_times t = pnb__bench_summarise(odd, 3);
-    assert_true(t.median_s == 2 && t.min_s == 1 && t.max_s == 3 && t.n == 3);
-    t = pnb__bench_summarise(even, 4);
-    assert_true(fabs(t.median_s - 2.5) < 1e-12);
-    assert_true(t.p99_s == 4);
-    double many[200];
-    for (int i = 0; i < 200; i++)
-        many[i] = 200 - i;
-    t = pnb__bench_summarise(many, 200);
-    assert_true(t.p99_s == 199 && t.max_s == 200);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_augment),
         cmocka_unit_test(test_augment_refused),
         cmocka_unit_test(test_words),
-        cmocka_unit_test(test_summary),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
