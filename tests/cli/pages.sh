@@ -88,6 +88,10 @@ m, page = json.load(open("labelled.json"))["metrics"], open("labelled.html", enc
 said = re.search(r"([\d.]+)% \[([\d.]+), ([\d.]+)\] of the pictures with a label", page).groups()
 assert said == tuple("%.1f" % (100 * m[k]) for k in ("acc1", "acc1_low", "acc1_high")), said
 END
+head -1 labels.tsv >one.tsv
+want 0 classify -m model --images i.safetensors --classnames circle,square,star --templates simple \
+    --labels one.tsv --html one.html
+check "one picture has no interval" test "$(grep -c '\[nan' one.html)" -eq 0
 check "every picture once, the surest and the least sure one twice" \
     test "$(grep -o '<img' labelled.html | wc -l)" -eq "$(($(wc -l <i.ids.jsonl) + 2))"
 for part in 'Does it know?' 'Groups' 'Weakest classes'; do

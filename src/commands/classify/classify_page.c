@@ -61,17 +61,19 @@ static void put_headline(class_page *p, size_t surest, size_t least)
 {
     const pnb__page *figures = &p->figures;
     double acc1 = pnb__page_number(figures, "metrics.acc1");
-    char asked[200], answer[500];
+    double low = 100 * pnb__page_number(figures, "metrics.acc1_low"),
+           high = 100 * pnb__page_number(figures, "metrics.acc1_high");
+    char asked[200], answer[500], interval[64] = "";
+    if (isfinite(low) && isfinite(high)) /* of a single picture there is none */
+        snprintf(interval, sizeof interval, " [%.1f, %.1f]", low, high);
     snprintf(asked, sizeof asked, "Asked: which of %zu classes is on each of %zu pictures?",
              p->run->classes.n, p->run->images.p.n);
     if (!isnan(acc1))
         snprintf(
             answer, sizeof answer,
-            "%.1f%% [%.1f, %.1f] of the pictures with a label are put into its class first; by "
-            "chance %.1f%% would.",
-            100 * acc1, 100 * pnb__page_number(figures, "metrics.acc1_low"),
-            100 * pnb__page_number(figures, "metrics.acc1_high"),
-            100 * pnb__page_number(figures, "metrics.chance"));
+            "%.1f%%%s of the pictures with a label are put into its class first; by chance %.1f%% "
+            "would.",
+            100 * acc1, interval, 100 * pnb__page_number(figures, "metrics.chance"));
     else
         snprintf(answer, sizeof answer,
                  "Probabilities of the first class go from %.2f (%.120s) to %.2f (%.120s).",
