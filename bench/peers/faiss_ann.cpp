@@ -85,15 +85,24 @@ struct Hits {
     double seconds;
 };
 
+struct Recall {
+    double mean, error;  // the standard error over queries, whose hits are missed together
+};
+
 // Share of the true hits that are among those found.
-double recall(const std::vector<int64_t> &truth, const std::vector<int64_t> &found, size_t k) {
-    size_t n = 0;
-    for (size_t i = 0; i < truth.size(); i++) {
-        auto begin = found.begin() + static_cast<std::ptrdiff_t>(i / k * k);
-        n += std::find(begin, begin + static_cast<std::ptrdiff_t>(k), truth[i]) !=
-             begin + static_cast<std::ptrdiff_t>(k);
+Recall recall(const std::vector<int64_t> &truth, const std::vector<int64_t> &found, size_t k) {
+    double sum = 0, squares = 0, n = static_cast<double>(truth.size() / k);
+    for (size_t q = 0; q + k <= truth.size(); q += k) {
+        auto begin = found.begin() + static_cast<std::ptrdiff_t>(q);
+        auto end = begin + static_cast<std::ptrdiff_t>(k);
+        double share = 0;
+        for (size_t i = q; i < q + k; i++)
+            share += std::find(begin, end, truth[i]) != end ? 1.0 / static_cast<double>(k) : 0;
+        sum += share;
+        squares += share * share;
     }
-    return static_cast<double>(n) / static_cast<double>(truth.size());
+    double mean = sum / n, variance = std::max(squares / n - mean * mean, 0.0);
+    return {mean, std::sqrt(variance / n)};
 }
 
 struct Case {
@@ -180,13 +189,24 @@ Hits ask_theirs(const Case &c, faiss::Index &index, size_t effort, size_t each) 
     return found;
 }
 
+// By doubling, then by halves: more effort finds no less.
 size_t least_effort(const Case &c, faiss::Index &index, double wanted, double &reached) {
-    size_t effort = c.k;
-    for (;; effort += std::max<size_t>(effort / 16, 1)) {
-        reached = recall(c.truth, ask_theirs(c, index, effort, c.queries.n).id, c.k);
-        if (reached >= wanted || effort > 20000)
-            return effort;
+    auto recall_at = [&](size_t effort) {
+        return recall(c.truth, ask_theirs(c, index, effort, c.queries.n).id, c.k).mean;
+    };
+    size_t below = c.k - 1, enough = c.k;
+    while ((reached = recall_at(enough)) < wanted && enough < 20000) {
+        below = enough;
+        enough *= 2;
     }
+    while (enough - below > 1) {
+        size_t middle = below + (enough - below) / 2;
+        double there = recall_at(middle);
+        (there < wanted ? below : enough) = middle;
+        if (there >= wanted)
+            reached = there;
+    }
+    return enough;
 }
 
 // ---- both ----
@@ -212,14 +232,14 @@ void report(const Case &c, const Rows &rows, int rounds) {
     pnb_index_about about;
     pnb_index_describe(ours, &about);
     std::unique_ptr<faiss::Index> theirs = open_theirs(c);
-    double our_recall = recall(c.truth, ask_ours(c, ours, c.queries.n).id, c.k);
-    size_t effort = least_effort(c, *theirs, our_recall, their_recall);
+    Recall found = recall(c.truth, ask_ours(c, ours, c.queries.n).id, c.k);
+    size_t effort = least_effort(c, *theirs, found.mean, their_recall);
     std::printf("{\"faiss\": \"%d.%d.%d\", \"kind\": \"%s\", \"n\": %zu, \"dim\": %zu, \"build_s\": "
-                "%.1f, \"bytes_a_row\": %.1f, \"recall\": %.5f, \"effort\": %zu, \"faiss_recall\": "
-                "%.5f, \"faiss_effort\": %zu, \"recall_of_rows\": %.5f",
+                "%.1f, \"bytes_a_row\": %.1f, \"recall\": %.5f, "
+                "\"recall_se\": %.5f, \"effort\": %zu, \"faiss_recall\": %.5f, \"faiss_effort\": %zu, \"recall_of_rows\": %.5f",
                 FAISS_VERSION_MAJOR, FAISS_VERSION_MINOR, FAISS_VERSION_PATCH, c.kind, rows.n,
-                rows.dim, build_s, about.bytes / static_cast<double>(rows.n), our_recall,
-                about.effort, their_recall, effort, about.recall);
+                rows.dim, build_s, about.bytes / static_cast<double>(rows.n), found.mean,
+                found.error, about.effort, their_recall, effort, about.recall);
     compare(c, ours, *theirs, effort, c.queries.n, rounds, "together");
     compare(c, ours, *theirs, effort, 1, rounds, "alone");
     std::printf("}\n");
