@@ -235,8 +235,8 @@ void report(const Case &c, const Rows &rows, int rounds) {
     Recall found = recall(c.truth, ask_ours(c, ours, c.queries.n).id, c.k);
     size_t effort = least_effort(c, *theirs, found.mean, their_recall);
     std::printf("{\"faiss\": \"%d.%d.%d\", \"kind\": \"%s\", \"n\": %zu, \"dim\": %zu, \"build_s\": "
-                "%.1f, \"bytes_a_row\": %.1f, \"recall\": %.5f, "
-                "\"recall_se\": %.5f, \"effort\": %zu, \"faiss_recall\": %.5f, \"faiss_effort\": %zu, \"recall_of_rows\": %.5f",
+                "%.1f, \"bytes_a_row\": %.1f, \"recall\": %.5f, \"recall_se\": %.5f, \"effort\": %zu, "
+                "\"faiss_recall\": %.5f, \"faiss_effort\": %zu, \"recall_of_rows\": %.5f",
                 FAISS_VERSION_MAJOR, FAISS_VERSION_MINOR, FAISS_VERSION_PATCH, c.kind, rows.n,
                 rows.dim, build_s, about.bytes / static_cast<double>(rows.n), found.mean,
                 found.error, about.effort, their_recall, effort, about.recall);
