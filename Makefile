@@ -18,7 +18,7 @@ C_FILES = $(shell find $(SOURCE_DIRS) -name '*.[ch]' -o -name '*.inc')
 .PHONY: build test demo bench install clean format lint fuzz tsan deps
 
 build:
-	$(CMAKE) -S . -B build -DCMAKE_BUILD_TYPE=Release -DPNB_TESTS=OFF
+	$(CMAKE) -S . -B build -DCMAKE_BUILD_TYPE=Release -DPNB_TESTS=OFF -DPNB_CUDA_LATER=OFF
 	$(CMAKE) --build build -j $(JOBS)
 
 deps:

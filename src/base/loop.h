@@ -32,7 +32,8 @@
  * Never a part of a function that is left out, where nothing would be. */
 static __attribute__((noinline, unused)) void pnb__check_region(const void *p, size_t n_bytes)
 {
-    const volatile char *bad = __asan_region_is_poisoned((void *)(size_t)p, n_bytes);
+    const volatile char *bad =
+        (const volatile char *)__asan_region_is_poisoned((void *)(size_t)p, n_bytes);
     if (bad)
         (void)*bad;
 }

@@ -12,39 +12,56 @@
 
 #ifdef PNB__CUDA_EMULATED
 
+#include "base/loop.h"
+
+/* 16 numbers of a row: of each of four lanes from first on a pair in `word` and one `apart` from
+ * it. They lie in slots of the emulation's own, which sanitizers need not look at. */
+PNB__UNCHECKED static void pnb__cuda_row16(const unsigned char *slots, unsigned first,
+                                           unsigned word, unsigned apart, float out[16])
+{
+    for (unsigned k = 0; k < 16; k++) {
+        unsigned pair, at = word + k / 8 * apart;
+        memcpy(&pair, slots + (first + k % 8 / 2) * EMULATED_SLOT + at * sizeof pair, sizeof pair);
+        pair = k % 2 ? pair & 0xffff0000u : pair << 16; /* bfloat16 widened: a float's upper half */
+        memcpy(&out[k], &pair, sizeof pair);
+    }
+}
+
+PNB__UNCHECKED static void pnb__cuda_add_products(float c[4], const float x[2][16],
+                                                  const float y[2][16])
+{
+    for (unsigned e = 0; e < 4; e++)
+        for (unsigned k = 0; k < 16; k++)
+            c[e] += x[e / 2][k] * y[e % 2][k];
+}
+
 __device__ static inline void pnb__cuda_mma(float c[4], const unsigned a[4], const unsigned b[2])
 {
-    unsigned mine[6] = {a[0], a[1], a[2], a[3], b[0], b[1]}, all[32][6];
-    const unsigned char *slots = emulated_exchange(mine, sizeof mine);
+    struct words {
+        unsigned of[6];
+    } mine = {{a[0], a[1], a[2], a[3], b[0], b[1]}};
+    const unsigned char *slots = emulated_exchange(mine);
     unsigned lane = threadIdx.x % 32;
-    for (unsigned i = 0; i < 32; i++)
-        memcpy(all[i], slots + i * EMULATED_SLOT, sizeof all[i]);
-    __syncwarp();
-    for (unsigned e = 0; e < 4; e++) {
-        unsigned row = lane / 4 + e / 2 * 8, col = lane % 4 * 2 + e % 2;
-        for (unsigned k = 0; k < 16; k++) {
-            unsigned x = all[row % 8 * 4 + k % 8 / 2][row / 8 + k / 8 * 2] >> k % 2 * 16;
-            unsigned y = all[col * 4 + k % 8 / 2][4 + k / 8] >> k % 2 * 16;
-            c[e] += pnb__cuda_bf16_widen(static_cast<unsigned short>(x & 0xffff)) *
-                    pnb__cuda_bf16_widen(static_cast<unsigned short>(y & 0xffff));
-        }
+    float x[2][16], y[2][16];
+    for (unsigned i = 0; i < 2; i++) {
+        pnb__cuda_row16(slots, lane / 4 * 4, i, 2, x[i]);
+        pnb__cuda_row16(slots, (lane % 4 * 2 + i) * 4, 4, 1, y[i]);
     }
+    pnb__cuda_add_products(c, x, y);
 }
 
 __device__ static inline void pnb__cuda_load4(const unsigned short *row, bool transposed,
                                               unsigned out[4])
 {
-    const unsigned short *rows[32];
-    const unsigned char *slots = emulated_exchange(&row, sizeof row);
+    const unsigned char *slots = emulated_exchange(row);
     unsigned lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
-    for (unsigned i = 0; i < 32; i++)
-        memcpy(&rows[i], slots + i * EMULATED_SLOT, sizeof row);
-    __syncwarp();
-    for (unsigned j = 0; j < 4; j++) {
-        unsigned low = transposed ? rows[j * 8 + 2 * t][g] : rows[j * 8 + g][2 * t];
-        unsigned high = transposed ? rows[j * 8 + 2 * t + 1][g] : rows[j * 8 + g][2 * t + 1];
-        out[j] = low | high << 16;
-    }
+    for (unsigned j = 0; j < 4; j++)
+        for (unsigned i = out[j] = 0; i < 2; i++) {
+            unsigned r = j * 8 + (transposed ? 2 * t + i : g);
+            const unsigned short *from;
+            memcpy(&from, slots + r * EMULATED_SLOT, sizeof from);
+            out[j] |= static_cast<unsigned>(from[transposed ? g : 2 * t + i]) << i * 16;
+        }
 }
 
 __device__ static inline unsigned pnb__cuda_pack(float low, float high)

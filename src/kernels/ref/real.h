@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/loop.h"
 #include "kernels/bf16.h"
 #include "kernels/kernels.h"
 

@@ -67,17 +67,23 @@ static inline int __syncthreads_or(int mine)
     __syncthreads();
     return any;
 }
-/* Gives `bytes` of every thread of the warp to all: whose[lane] after it. */
-const unsigned char *emulated_exchange(const void *mine, size_t bytes);
+/* Gives a value of every thread of the warp to all: that of a lane lies EMULATED_SLOT * lane behind
+ * what is returned, until the next exchange but one: nobody comes to that before all have read. */
 enum { EMULATED_SLOT = 64 };
+unsigned char *emulated_slots();
+template <class T> static inline const unsigned char *emulated_exchange(const T &mine)
+{
+    static_assert(sizeof(T) <= EMULATED_SLOT, "larger than a slot");
+    unsigned char *slots = emulated_slots();
+    std::memcpy(slots + threadIdx.x % 32 * EMULATED_SLOT, &mine, sizeof mine);
+    __syncwarp();
+    return slots;
+}
 
 template <class T> static inline T __shfl_sync(unsigned, T v, int lane, int = 32)
 {
     T out;
-    static_assert(sizeof(T) <= EMULATED_SLOT, "larger than a slot");
-    const unsigned char *all = emulated_exchange(&v, sizeof v);
-    std::memcpy(&out, all + (lane & 31) * EMULATED_SLOT, sizeof out);
-    __syncwarp();
+    std::memcpy(&out, emulated_exchange(v) + (lane & 31) * EMULATED_SLOT, sizeof out);
     return out;
 }
 template <class T> static inline T __shfl_xor_sync(unsigned mask, T v, int lanes)

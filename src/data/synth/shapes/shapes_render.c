@@ -2,6 +2,7 @@
  * when the scene asks for them, then noise on every value. The noise is part of the scene: it is
  * drawn from (seed, scene index). Forms differ in area, extent and holes by design, and have the
  * same dark outline whatever their colour, so that edges look alike: see shapes.h. */
+#include "base/loop.h"
 #include "data/synth/shapes/shapes.h"
 
 #include <math.h>
@@ -44,13 +45,14 @@ static double star_depth(double u, double v)
 double pnb__shape_depth(int form, double u, double v)
 {
     const double *half = EXTENT[form];
-    double r = hypot(u, v);
+    double r;
     switch (form) {
     case PNB__CIRCLE:
-        return half[0] - r;
+        return half[0] - hypot(u, v);
     case PNB__STAR:
         return half[0] * star_depth(u / half[0], v / half[0]);
     case PNB__RING:
+        r = hypot(u, v);
         return PNB_MIN(half[0] - r, r - RING_HOLE * half[0]);
     default: /* square, bar, pole */
         return PNB_MIN(half[0] - fabs(u), half[1] - fabs(v));
@@ -94,17 +96,42 @@ void pnb__shape_coverage(const pnb__shape *s, int width, int height, float *fill
 
 /* ---- blur ---------------------------------------------------------------------------------- */
 
-/* One pass along a line of n values `step` apart; values beyond the ends repeat the last one. */
-static void blur_line(const float *in, float *out, int n, size_t step, const float *kernel,
-                      int reach)
+/* out += weight in, n values; both were asked for. */
+PNB__UNCHECKED static void add_weighted(float *restrict out, const float *restrict in, float weight,
+                                        int n)
 {
-    for (int i = 0; i < n; i++) {
-        float sum = 0.0f;
-        for (int k = -reach; k <= reach; k++) {
-            int j = PNB_MIN(PNB_MAX(i + k, 0), n - 1);
-            sum += kernel[k + reach] * in[(size_t)j * step];
-        }
-        out[(size_t)i * step] = sum;
+    for (int i = 0; i < n; i++)
+        out[i] += weight * in[i];
+}
+
+/* Along one row. Each tap is added to all values before the next one is: every sum is taken in the
+ * order of the taps, as along a column. Values beyond the ends repeat the last one. */
+static void blur_row(const float *in, float *out, int n, const float *kernel, int reach)
+{
+    PNB__CHECK_REGION(in, (size_t)n * sizeof *in);
+    PNB__CHECK_REGION(out, (size_t)n * sizeof *out);
+    memset(out, 0, (size_t)n * sizeof *out);
+    for (int k = -reach; k <= reach; k++) {
+        float weight = kernel[k + reach];
+        int first = PNB_MIN(PNB_MAX(-k, 0), n), last = PNB_MAX(PNB_MIN(n - k, n), 0);
+        for (int i = 0; i < first; i++)
+            out[i] += weight * in[0];
+        add_weighted(out + first, in + PNB_MAX(k, 0), weight, PNB_MAX(last - first, 0));
+        for (int i = last; i < n; i++)
+            out[i] += weight * in[n - 1];
+    }
+}
+
+/* Row y of the plane blurred along its columns. */
+static void blur_column(const float *plane, float *out, int width, int height, int y,
+                        const float *kernel, int reach)
+{
+    PNB__CHECK_REGION(plane, (size_t)width * (size_t)height * sizeof *plane);
+    PNB__CHECK_REGION(out, (size_t)width * sizeof *out);
+    memset(out, 0, (size_t)width * sizeof *out);
+    for (int k = -reach; k <= reach; k++) {
+        int row = PNB_MIN(PNB_MAX(y + k, 0), height - 1);
+        add_weighted(out, plane + (size_t)row * (size_t)width, kernel[k + reach], width);
     }
 }
 
@@ -119,10 +146,10 @@ void pnb__blur_plane(float *plane, int width, int height, double std, float *scr
     for (int k = -reach; k <= reach; k++)
         kernel[k + reach] = (float)(exp(-0.5 * k * k / (std * std)) / total);
     for (int y = 0; y < height; y++)
-        blur_line(plane + (size_t)y * (size_t)width, scratch + (size_t)y * (size_t)width, width, 1,
-                  kernel, reach);
-    for (int x = 0; x < width; x++)
-        blur_line(scratch + x, plane + x, height, (size_t)width, kernel, reach);
+        blur_row(plane + (size_t)y * (size_t)width, scratch + (size_t)y * (size_t)width, width,
+                 kernel, reach);
+    for (int y = 0; y < height; y++)
+        blur_column(scratch, plane + (size_t)y * (size_t)width, width, height, y, kernel, reach);
 }
 
 /* ---- picture ------------------------------------------------------------------------------- */
