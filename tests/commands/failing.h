@@ -60,12 +60,22 @@ BARE static bool is_from(const void *caller, const char *const *libraries)
     return false;
 }
 
+/* Asked for each allocation, of few callers: what was found is kept, a caller's address above two
+ * bits, so that threads see whole entries. */
 BARE static bool is_runtime(const void *caller)
 {
     static const char *const always[] = {"libgomp", "ld-linux",    "libglib", "libgobject",
                                          "libgio",  "libharfbuzz", "librsvg", NULL},
                              *const libc[] = {"libc.so", NULL};
-    return is_from(caller, always) || (gettid() != getpid() && is_from(caller, libc));
+    static volatile uintptr_t known[1 << 14];
+    volatile uintptr_t *at = &known[((uintptr_t)caller >> 1) % PNB_COUNT(known)];
+    uintptr_t entry = *at;
+    if (entry >> 2 != (uintptr_t)caller) {
+        entry = (uintptr_t)caller << 2 | is_from(caller, always) |
+                (uintptr_t)is_from(caller, libc) << 1;
+        *at = entry;
+    }
+    return (entry & 1) != 0 || ((entry & 2) != 0 && gettid() != getpid());
 }
 
 BARE static _Unwind_Reason_Code look_for_drawing(struct _Unwind_Context *frame, void *found)
