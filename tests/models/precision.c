@@ -14,8 +14,9 @@
 #include "models/model.h"
 
 #define CASES PNB_SOURCE_DIR "/tests/golden/prolip_model/"
-/* Made pictures and captions; of the tiles of plain C, which take their time, fewer. */
-enum { N = 48, N_EMULATED = 4 };
+/* Made pictures and captions, or as many as the environment's PNB_PICTURES says, up to MOST; of the
+ * tiles of plain C, which take their time, fewer. */
+enum { N = 48, N_EMULATED = 4, MOST = 1000 };
 
 static const char *const cases[] = {
     "base",        "clip_quickgelu",   "no_unc",          "siglip_tanh",
@@ -88,7 +89,7 @@ static double cosine(const float *a, const float *b, size_t n)
 }
 
 /* The variance of each row, summed over its dimensions. */
-static void sums(const rows *r, double sum[N])
+static void sums(const rows *r, double sum[MOST])
 {
     for (size_t i = 0; i < r->n; i++) {
         sum[i] = 0;
@@ -98,9 +99,9 @@ static void sums(const rows *r, double sum[N])
 }
 
 /* How many rows have less. */
-static void ranks(const rows *r, double rank[N])
+static void ranks(const rows *r, double rank[MOST])
 {
-    double sum[N];
+    double sum[MOST];
     sums(r, sum);
     for (size_t i = 0; i < r->n; i++) {
         rank[i] = 0;
@@ -111,7 +112,7 @@ static void ranks(const rows *r, double rank[N])
 
 static double spearman(const rows *a, const rows *b)
 {
-    double x[N], y[N], squares = 0;
+    double x[MOST], y[MOST], squares = 0;
     ranks(a, x);
     ranks(b, y);
     double n = (double)a->n;
@@ -123,7 +124,7 @@ static double spearman(const rows *a, const rows *b)
 /* Largest relative change of a row's variance, and of a single dimension's. */
 static void variances(const rows *whole, const rows *half, double most[2])
 {
-    double a[N], b[N];
+    double a[MOST], b[MOST];
     sums(whole, a);
     sums(half, b);
     most[0] = most[1] = 0;
@@ -151,7 +152,7 @@ static void compare(const rows *whole, const rows *other, size_t promise, const 
             least, cosine(whole->mean + i * whole->dim, other->mean + i * whole->dim, whole->dim));
     if (whole->has_var) {
         variances(whole, other, most);
-        rank = whole->n == N ? spearman(whole, other) : 1;
+        rank = whole->n >= N ? spearman(whole, other) : 1;
     }
     print_message("%s: 1 - cosine %.2e, variance of a row %.2e, of a dimension %.2e, 1 - rank "
                   "%.2e\n",
@@ -161,11 +162,19 @@ static void compare(const rows *whole, const rows *other, size_t promise, const 
                 most[1] <= promises[promise].dimension);
 }
 
+static size_t n_wanted(void)
+{
+    const char *wanted = getenv("PNB_PICTURES");
+    size_t n = wanted != NULL ? strtoul(wanted, NULL, 10) : N;
+    assert_true(n >= N && n <= MOST);
+    return n;
+}
+
 /* In floats, in `promise`, and in floats again, which 8 bits refuse. */
 static void check_side(pnb_model *m, pnb_isa isa, bool text, size_t promise, const char *name)
 {
     const pnb_precision precision = promises[promise].precision;
-    const size_t n = isa == PNB_ISA_EMULATED ? N_EMULATED : N;
+    const size_t n = isa == PNB_ISA_EMULATED ? N_EMULATED : n_wanted();
     bool is_back = precision != PNB_PRECISION_INT8;
     char what[128];
     snprintf(what, sizeof what, "%s, %s, %s, %s", name, pnb_isa_name(isa),
