@@ -46,10 +46,40 @@ static void what_leaves_its_memory_is_reported(void **state)
     }
 }
 
+/* One byte of eight, or all of them, that may not be touched amid what may: found from every
+ * beginning and end that has it, near and far, and from no other. */
+static void what_lies_amid_is_reported(void **state)
+{
+    (void)state;
+#ifdef PNB__HAS_ASAN
+    enum { N = 320 };
+    char *p = aligned_alloc(64, N);
+    assert_non_null(p);
+    for (size_t hole = 0; hole < N;
+         hole += 104) { /* in the first word of eight, amid, in the last */
+        ASAN_POISON_MEMORY_REGION(p + hole, 8);
+        for (size_t first = 0; first < N; first += 71)
+            for (size_t end = first + 1; end <= N; end += 61)
+                assert_int_equal(is_reported(p + first, end - first),
+                                 first < hole + 8 && end > hole);
+        ASAN_UNPOISON_MEMORY_REGION(p + hole, 8);
+    }
+    ASAN_POISON_MEMORY_REGION(p + 61, 3); /* the end of a word: its first five may be touched */
+    assert_false(is_reported(p + 40, 21));
+    assert_true(is_reported(p + 40, 22));
+    assert_true(is_reported(p + 61, 1));
+    assert_false(is_reported(p + 64, 1));
+    assert_true(is_reported(p, N));
+    ASAN_UNPOISON_MEMORY_REGION(p, N);
+    free(p);
+#endif
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_leaves_its_memory_is_reported),
+        cmocka_unit_test(what_lies_amid_is_reported),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -23,8 +23,10 @@ echo 'int main(void) { return 0; }' | tee "$dir/program.c" >"$dir/examples/examp
 log=$dir/log
 
 build() { cmake --build "$dir/build" >"$log" 2>&1; }
-CC=clang cmake -S "$dir" -B "$dir/build" >"$log" 2>&1 || bad "it is not configured: $(cat "$log")"
+CC=clang cmake -S "$dir" -B "$dir/build" -DPNB_CHECK_ONLY=ON >"$log" 2>&1 || bad "it is not configured: $(cat "$log")"
 build || bad "sources without a warning are refused: $(cat "$log")"
+flags=$(grep -hr '^C_FLAGS\|FLAGS =' "$dir/build" --include=flags.make --include=build.ninja)
+[[ $flags == *-O0* && $flags != *-O[1-3s]* ]] || bad "something is optimised: $flags"
 [ -z "$(find "$dir/build" -path '*.dir/*.o' -size +0)" ] || bad "objects are written"
 
 # planted FILE TEXT WANTED: the text in place of the file is refused, and the file afterwards is not.

@@ -41,6 +41,15 @@ expect "1 passed, 0 failed" 0 "" "" 0 "$passed"
 for folder in build build-clang build-test; do
     grep -q "^cmake --build $folder " "$dir/calls" || bad "$folder is not built"
 done
+# CUDA's kernels are left to `make build` in a tree that is new, where there is no device
+if [ ! -e /dev/nvidiactl ]; then
+    grep -q '^cmake -S . -B build .*-DPNB_CUDA_LATER=ON' "$dir/calls" || bad "a new tree makes CUDA's kernels"
+fi
+[[ $(make -n -C "$PNB_SOURCE_DIR" build) == *"-B build "*-DPNB_CUDA_LATER=OFF* ]] ||
+    bad "make build leaves CUDA's kernels out of a tree that make test made"
+mkdir -p "$dir/build" && touch "$dir/build/CMakeCache.txt" && : >"$dir/calls"
+PATH=$dir/bin:$PATH CTEST_EXIT=0 RESULTS=$passed "$dir/tools/run-tests" >"$dir/err" 2>&1 || bad "a tree that is there: $(cat "$dir/err")"
+grep -q -- '-DPNB_CUDA_LATER' "$dir/calls" && bad "a tree that is there loses CUDA's kernels"
 expect "1 passed, 1 failed" 1 "" "" 8 "$passed"$'\n'"$failed"
 expect "1 passed, 1 failed" 1 "" "" 8 "$passed"
 expect "0 passed, 1 failed" 1 "" "" 0 " "
