@@ -18,7 +18,7 @@ import benchlib
 import compare
 from benchlib import median
 
-ROUNDS = int(os.environ.get("BENCH_ROUNDS", 3))
+ROUNDS = benchlib.rounds(3)
 ASYMVLM = ["--method", "asymvlm-vmf", "--batch", 2048, "--dim", 512]
 GROVE = ["--method", "grove", "--batch", 64, "--dim", 512, "--inducing", 250, "--latent", 5,
          "--seconds", 2, "--repeats", 2]

@@ -23,8 +23,8 @@ import benchlib
 
 N = int(os.environ.get("BENCH_SIZE", "1000000"))
 DIM, K, FACTORS, QUERIES = 512, 10, 24, 4000
-ROUNDS = int(os.environ.get("BENCH_ROUNDS", "2"))
-ONLY = os.environ.get("BENCH_ONLY", "hnsw,ivf,int8").split(",")
+ROUNDS = benchlib.rounds(2)
+ONLY = benchlib.only("hnsw", "ivf", "int8")
 FILES = os.path.abspath(os.environ.get("BENCH_ANN", os.path.join(benchlib.WORK, "ann")))
 RECALL, SHARE_OF_FAISS = 0.99, 0.9
 INT8_SHARE, INT8_RECALL = 0.35, 0.999

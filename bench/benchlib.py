@@ -52,6 +52,28 @@ class TooSlow(Exception):
     """A child process was ended because it took longer than it was given."""
 
 
+def refuse(message):
+    print("%s: %s" % (os.path.basename(sys.argv[0]), message), file=sys.stderr)
+    sys.exit(2)
+
+
+def rounds(default):
+    """BENCH_ROUNDS, or this bench's own number."""
+    text = os.environ.get("BENCH_ROUNDS", str(default))
+    if not re.fullmatch("[1-9][0-9]{0,3}", text):
+        refuse("BENCH_ROUNDS=%s: a whole number from 1 on" % text)
+    return int(text)
+
+
+def only(*parts):
+    """The parts that BENCH_ONLY names, by comma, or all; a name that is none would measure nothing."""
+    named = os.environ.get("BENCH_ONLY", ",".join(parts)).split(",")
+    unknown = [name for name in named if name not in parts]
+    if unknown:
+        refuse("BENCH_ONLY=%s: its parts are %s" % (",".join(unknown), ", ".join(parts)))
+    return named
+
+
 def clean_environment(**extra):
     """The caller's environment without anything that steers OpenMP or BLAS, plus `extra`."""
     kept = {k: v for k, v in os.environ.items()

@@ -27,7 +27,7 @@ class Case:
         self.title, self.what, self.model, self.batch, self.tower = title, what, model, batch, tower
         self.time_target, self.memory_target = time, memory
         self.ort_target, self.ort_peer = None, None
-        self.rounds = int(os.environ.get("BENCH_ROUNDS", rounds))
+        self.rounds = benchlib.rounds(rounds)
         self.seconds, self.repeats = seconds, repeats
         self.options = ["--batch", batch, "--seconds", seconds, "--repeats", repeats,
                         *(["--tower", tower] if tower else [])]

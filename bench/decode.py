@@ -49,7 +49,7 @@ def run():
         [benchlib.PYTHON, PEER, "make", path], check=True))
     ours, theirs = [os.path.join(benchlib.WORK, n) for n in ("decode-ours.f32", "decode-peer.f32")]
     times = []
-    for _ in range(int(os.environ.get("BENCH_ROUNDS", "9"))):
+    for _ in range(benchlib.rounds(9)):
         times.append((seconds([program(), picture, str(N), str(SIZE), ours]),
                       seconds([benchlib.PYTHON, PEER, "time", picture, str(N), str(SIZE), theirs])))
     ratios = [a / b for a, b in times]

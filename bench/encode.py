@@ -76,6 +76,8 @@ def run():
 
         def after(report):
             int8_cosines(report, model)
+    if not cases + small:
+        benchlib.refuse("BENCH_ONLY=%s: no case's title begins so" % only)
     return compare.run_cases("encode", "encoding with ViT-B/16, 224 px, 64 tokens, " + types,
                              cases + small, after)
 

@@ -7,7 +7,6 @@ settings are tried beside that process too), and a training step is slowed by at
 two halves of each are measured in turn. ONNX Runtime takes part with BENCH_ORT.
 """
 import contextlib
-import os
 import subprocess
 import sys
 
@@ -16,7 +15,7 @@ import compare
 import ort
 
 ALONE, BESIDE, SLOWED = 0.85, 0.95, 1.7
-ROUNDS = int(os.environ.get("BENCH_ROUNDS", "5"))
+ROUNDS = benchlib.rounds(5)
 
 
 @contextlib.contextmanager
@@ -72,7 +71,8 @@ def run():
         report.say("pictures beside ONNX Runtime: not measured, BENCH_ORT is not set")
     for title, case in (
             ("small model, batch 128", compare.Case("", "train", benchlib.small_model(), 128, rounds=ROUNDS)),
-            ("ViT-B/16, batch 8", compare.Case("", "train", benchlib.vit_b_16(), 8, rounds=min(ROUNDS, 3)))):
+            ("ViT-B/16, batch 8", compare.Case("", "train", benchlib.vit_b_16(), 8, rounds=min(ROUNDS, 3), seconds=4,
+                                               repeats=1))):
         rows.append(step_row(report, title, case))
     report.say()
     report.table(["seconds: median [least..most]", "ours", "beside it", "ratio", "target", ""], rows)

@@ -13,7 +13,7 @@ import benchlib
 SHAPES = [(197 * batch, depth, columns) for batch in (1, 8)
           for depth, columns in ((768, 2304), (768, 768), (768, 3072), (3072, 768))]
 KINDS = ["f32", "bf16", "int8"]
-ROUNDS = int(os.environ.get("BENCH_ROUNDS", "3"))
+ROUNDS = benchlib.rounds(3)
 SECONDS = "0.3"
 HEADER = "/usr/include/oneapi/dnnl/dnnl.h"
 

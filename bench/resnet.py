@@ -18,7 +18,7 @@ TIME_RESNET = os.path.join(os.path.dirname(benchlib.PENUMBRA), "bench", "time_re
 class Case:
     def __init__(self, title, what, time, memory=None):
         self.title, self.what, self.time_target, self.memory_target = title, what, time, memory
-        self.rounds = int(os.environ.get("BENCH_ROUNDS", 5))
+        self.rounds = benchlib.rounds(5)
         self.args = [what, "resnet50", "--batch", 8, "--size", 224, "--seconds", 3, "--repeats", 3]
 
     def ours(self, wait, limit_s=None):

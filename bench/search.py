@@ -19,7 +19,7 @@ from benchlib import median
 
 N = int(os.environ.get("BENCH_SIZE", "1000000"))
 DIM, K = 512, 10
-ROUNDS = int(os.environ.get("BENCH_ROUNDS", "5"))
+ROUNDS = benchlib.rounds(5)
 FAISS_TARGETS = {100: 0.75, 1: 0.20, 10: 0.10}
 INSTALL = ("FAISS: not measured, libfaiss-dev is not installed: apt-get install libfaiss-dev g++ "
            "(or set BENCH_FAISS to a folder where the package is unpacked)")

@@ -32,7 +32,7 @@ from benchlib import median
 
 N = int(os.environ.get("BENCH_SIZE", "1000000"))
 DIM = 512
-ONLY = os.environ.get("BENCH_ONLY", "encode,search,open,malformed").split(",")
+ONLY = benchlib.only("encode", "search", "open", "malformed")
 N_CLIENTS, SECONDS, ROUNDS = 32, 15, 5
 N_OPEN, OPEN_SECONDS = 1000, 60
 N_MALFORMED, N_SENDERS = 100000, 8

@@ -36,7 +36,7 @@ def run():
             pass
     out = os.path.join(benchlib.WORK, "startup.safetensors")
     times = []
-    for _ in range(int(os.environ.get("BENCH_ROUNDS", "7"))):
+    for _ in range(benchlib.rounds(7)):
         for name in (out, re.sub("safetensors$", "ids.jsonl", out)):
             if os.path.exists(name):
                 os.remove(name)

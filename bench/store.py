@@ -21,7 +21,7 @@ import time
 
 import benchlib
 
-ONLY = os.environ.get("BENCH_ONLY", "add,open,kills").split(",")
+ONLY = benchlib.only("add", "open", "kills")
 N_KILLS = int(os.environ.get("BENCH_KILLS", "20"))
 N_ADD, N_OPEN, N_KILLED = 100000, 1000000, 20000
 ADD_LIMIT = {"SQLite": 60, "Postgres": 30}

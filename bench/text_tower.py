@@ -14,7 +14,7 @@ import benchlib
 from benchlib import median
 
 BATCH, WORDS, TIME, MEMORY = 128, 20, 0.8, 0.8
-ROUNDS = int(os.environ.get("BENCH_ROUNDS", "5"))
+ROUNDS = benchlib.rounds(5)
 CASES = [("captions of 20 words", "captions", 1), ("captions of 8 to 20 words", "captions", 13),
          ("image head", "head", 1)]
 
