@@ -10,8 +10,9 @@
 #include "base/loop.h"
 
 #define VL 8
-#define TILE_ROWS 6 /* 6 x 2 accumulators, 2 vectors of b, 1 of a: 15 of 16 registers */
-#define I8_ROWS 5   /* 5 x 2 sums, 2 vectors of b, 1 of a, the products and the ones: 15 */
+#define TILE_ROWS 6   /* 6 x 2 accumulators, 2 vectors of b, 1 of a: 15 of 16 registers */
+#define TILE_UNROLL 4 /* steps of k at a time */
+#define I8_ROWS 5     /* 5 x 2 sums, 2 vectors of b, 1 of a, the products and the ones: 15 */
 #define ISA_NAME "cpu-avx2"
 
 typedef __m256 vf;

@@ -14,7 +14,8 @@
 #endif
 
 #define VL 16
-#define TILE_ROWS 14 /* 14 x 2 accumulators, 2 vectors of b, 1 of a: 31 of 32 registers */
+#define TILE_ROWS 14  /* 14 x 2 accumulators, 2 vectors of b, 1 of a: 31 of 32 registers */
+#define TILE_UNROLL 2 /* steps of k at a time; with more, GCC 12 keeps an accumulator in memory */
 #define I8_ROWS PNB__TILE_I8_AVX512_ROWS
 #define ISA_NAME "cpu-avx512"
 

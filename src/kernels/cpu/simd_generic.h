@@ -28,6 +28,7 @@
 
 #define VL 4
 #define TILE_ROWS 4
+#define TILE_UNROLL 4 /* steps of k at a time */
 #define I8_ROWS 2
 #define ISA_NAME "cpu-generic"
 
