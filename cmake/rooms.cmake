@@ -107,7 +107,7 @@ function(pnb_add_room name lower_rooms)
     if(MICROHTTPD_FOUND)
         pnb_leave_out(${name} server "/sockets/listen_none\\.c$")
     else()
-        pnb_leave_out(${name} server "/sockets/listen\\.c$")
+        pnb_leave_out(${name} server "/sockets/listen(_library)?\\.c$")
     endif()
     if(name STREQUAL server) # the page's own files, as arrays
         set(page ${PROJECT_SOURCE_DIR}/src/server/page)

@@ -55,15 +55,14 @@ typedef struct library {
     FUNCTIONS(PNB__LIBRARY_FIELD)
 } library;
 
-#define NAME_OF(name) #name,
 #define PLACE_OF(name) &lib->name,
 
 static pnb_status open_library(library *lib, pnb_error *err)
 {
-    static const char *const names[] = {FUNCTIONS(NAME_OF)};
+    static const pnb__library rsvg = {"librsvg-2.so.2", "librsvg2-2", PNB__SVG_LOST};
+    static const char *const names[] = {FUNCTIONS(PNB__LIBRARY_NAME)};
     void *const places[] = {FUNCTIONS(PLACE_OF)};
-    return pnb__library_open(&lib->handle, "librsvg-2.so.2", "librsvg2-2", names, places,
-                             PNB_COUNT(names), err);
+    return pnb__library_open(&lib->handle, &rsvg, names, places, PNB_COUNT(names), err);
 }
 
 pnb_status pnb__svg_check(pnb_error *err)

@@ -5,7 +5,7 @@
 
 #include <libxml/xmlreader.h>
 
-#include "base/base.h"
+#include "base/library.h"
 
 #define PNB__XML_FUNCTIONS(X)                                                                      \
     X(xmlInitParser)                                                                               \
@@ -25,8 +25,6 @@
     X(xmlTextReaderMoveToElement)                                                                  \
     X(xmlTextReaderGetParserLineNumber)
 
-#define PNB__LIBRARY_FIELD(name) __typeof__(&name) name;
-
 typedef struct pnb__xml_library {
     void *handle;
     PNB__XML_FUNCTIONS(PNB__LIBRARY_FIELD)
@@ -36,9 +34,6 @@ typedef struct pnb__xml_library {
 pnb_status pnb__xml_open(pnb__xml_library *xml, pnb_error *err);
 void pnb__xml_close(pnb__xml_library *xml);
 
-/* Fills places[i] with the address of names[i]. */
-pnb_status pnb__library_open(void **handle, const char *file, const char *package,
-                             const char *const *names, void *const *places, size_t n,
-                             pnb_error *err);
+#define PNB__SVG_LOST "SVG is not read"
 
 #endif

@@ -6,7 +6,6 @@
  * watched here: a whole request within the time, however slowly its bytes drip. */
 #include "server/sockets/listen.h"
 
-#include <microhttpd.h>
 #include <netinet/in.h>
 #include <pthread.h>
 #include <string.h>
@@ -19,6 +18,7 @@
 #include "server/answer.h"
 #include "server/batching/work_queue.h"
 #include "server/sockets/address.h"
+#include "server/sockets/listen_library.h"
 
 enum { HEAD_BYTES = 32 << 10, STACK_BYTES = 1 << 20, TICK_MS = 100 };
 
@@ -58,7 +58,8 @@ struct pnb__listener {
 
 const char *pnb__listen_version(void)
 {
-    return MHD_get_version();
+    pnb_error err = PNB_ERROR_INIT;
+    return pnb__mhd_open(&err) == PNB_OK ? pnb__mhd.MHD_get_version() : NULL;
 }
 
 /* ---- connections and their clock ---- */
@@ -73,7 +74,7 @@ static void set_deadline(pnb__listener *l, wire *w, double seconds)
 static wire *open_wire(pnb__listener *l, struct MHD_Connection *connection)
 {
     const union MHD_ConnectionInfo *info =
-        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+        pnb__mhd.MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
     wire *w = pnb__alloc_zero(1, sizeof *w);
     if (w == NULL || info == NULL) {
         pnb__free(w);
@@ -152,7 +153,7 @@ static bool is_gone(const void *user)
 
 static const char *header_of(struct MHD_Connection *connection, const char *name)
 {
-    return MHD_lookup_connection_value(connection, MHD_HEADER_KIND, name);
+    return pnb__mhd.MHD_lookup_connection_value(connection, MHD_HEADER_KIND, name);
 }
 
 static size_t announced(struct MHD_Connection *connection)
@@ -185,14 +186,14 @@ static enum MHD_Result see_length(void *user, enum MHD_ValueKind kind, const cha
 static bool has_two_lengths(struct MHD_Connection *connection)
 {
     lengths seen = {0};
-    MHD_get_connection_values(connection, MHD_HEADER_KIND, see_length, &seen);
+    pnb__mhd.MHD_get_connection_values(connection, MHD_HEADER_KIND, see_length, &seen);
     return seen.differ;
 }
 
 static bool wants_slot(struct MHD_Connection *connection)
 {
     const char *value =
-        MHD_lookup_connection_value(connection, MHD_GET_ARGUMENT_KIND, "fail_on_no_slot");
+        pnb__mhd.MHD_lookup_connection_value(connection, MHD_GET_ARGUMENT_KIND, "fail_on_no_slot");
     return value != NULL && strcmp(value, "0") != 0 && strcmp(value, "false") != 0;
 }
 
@@ -200,9 +201,9 @@ static exchange *open_exchange(pnb__listener *l, struct MHD_Connection *connecti
                                const char *path, const char *method)
 {
     const union MHD_ConnectionInfo *record =
-        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+        pnb__mhd.MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
     const union MHD_ConnectionInfo *peer =
-        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+        pnb__mhd.MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
     exchange *x = pnb__alloc_zero(1, sizeof *x);
     if (x == NULL || record == NULL || record->socket_context == NULL) {
         pnb__free(x);
@@ -254,31 +255,31 @@ static void add_headers(struct MHD_Response *response, const exchange *x)
     const pnb__http_reply *r = &x->r;
     char seconds[16];
     const char *type = r->content_type != NULL ? r->content_type : "application/json";
-    MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, type);
-    MHD_add_response_header(response, MHD_HTTP_HEADER_CACHE_CONTROL,
-                            r->caching != NULL ? r->caching : "no-store");
-    MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
+    pnb__mhd.MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, type);
+    pnb__mhd.MHD_add_response_header(response, MHD_HTTP_HEADER_CACHE_CONTROL,
+                                     r->caching != NULL ? r->caching : "no-store");
+    pnb__mhd.MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
     if (r->policy[0] != '\0') {
-        MHD_add_response_header(response, "Content-Security-Policy", r->policy);
-        MHD_add_response_header(response, "Referrer-Policy", "no-referrer");
-        MHD_add_response_header(response, "X-Frame-Options", "DENY");
+        pnb__mhd.MHD_add_response_header(response, "Content-Security-Policy", r->policy);
+        pnb__mhd.MHD_add_response_header(response, "Referrer-Policy", "no-referrer");
+        pnb__mhd.MHD_add_response_header(response, "X-Frame-Options", "DENY");
     }
     if (r->allow != NULL)
-        MHD_add_response_header(response, MHD_HTTP_HEADER_ALLOW, r->allow);
+        pnb__mhd.MHD_add_response_header(response, MHD_HTTP_HEADER_ALLOW, r->allow);
     if (r->status == MHD_HTTP_UNAUTHORIZED)
-        MHD_add_response_header(response, MHD_HTTP_HEADER_WWW_AUTHENTICATE, "Bearer");
+        pnb__mhd.MHD_add_response_header(response, MHD_HTTP_HEADER_WWW_AUTHENTICATE, "Bearer");
     if (r->origin != NULL) {
-        MHD_add_response_header(response, "Access-Control-Allow-Origin", r->origin);
-        MHD_add_response_header(response, "Access-Control-Allow-Headers",
-                                "Authorization, Content-Type");
-        MHD_add_response_header(response, "Vary", "Origin");
+        pnb__mhd.MHD_add_response_header(response, "Access-Control-Allow-Origin", r->origin);
+        pnb__mhd.MHD_add_response_header(response, "Access-Control-Allow-Headers",
+                                         "Authorization, Content-Type");
+        pnb__mhd.MHD_add_response_header(response, "Vary", "Origin");
     }
     if (r->retry_after_s > 0) {
         snprintf(seconds, sizeof seconds, "%d", r->retry_after_s);
-        MHD_add_response_header(response, MHD_HTTP_HEADER_RETRY_AFTER, seconds);
+        pnb__mhd.MHD_add_response_header(response, MHD_HTTP_HEADER_RETRY_AFTER, seconds);
     }
     if (r->closes || atomic_load(&x->l->s->state) == PNB__SERVER_DRAINING)
-        MHD_add_response_header(response, MHD_HTTP_HEADER_CONNECTION, "close");
+        pnb__mhd.MHD_add_response_header(response, MHD_HTTP_HEADER_CONNECTION, "close");
 }
 
 /* The body goes over to the library. */
@@ -287,15 +288,17 @@ static enum MHD_Result send_reply(exchange *x)
     pnb__buf *b = &x->r.body;
     struct MHD_Response *response =
         b->data == NULL
-            ? MHD_create_response_from_buffer(0, (void *)"", MHD_RESPMEM_PERSISTENT)
-            : MHD_create_response_from_buffer_with_free_callback(b->size, b->data, pnb__free);
+            ? pnb__mhd.MHD_create_response_from_buffer(0, (void *)"", MHD_RESPMEM_PERSISTENT)
+            : pnb__mhd.MHD_create_response_from_buffer_with_free_callback(b->size, b->data,
+                                                                          pnb__free);
     if (response == NULL)
         return MHD_NO;
     *b = (pnb__buf){0};
     add_headers(response, x);
     set_deadline(x->l, x->wire, x->l->opts.timeout_s);
-    enum MHD_Result done = MHD_queue_response(x->connection, (unsigned)x->r.status, response);
-    MHD_destroy_response(response);
+    enum MHD_Result done =
+        pnb__mhd.MHD_queue_response(x->connection, (unsigned)x->r.status, response);
+    pnb__mhd.MHD_destroy_response(response);
     return done;
 }
 
@@ -304,7 +307,7 @@ static enum MHD_Result send_reply(exchange *x)
 static void finish(exchange *x)
 {
     x->is_done = true;
-    MHD_resume_connection(x->connection); /* which may free x at once */
+    pnb__mhd.MHD_resume_connection(x->connection); /* which may free x at once */
 }
 
 static void run_work(void *user, pnb__work *w)
@@ -352,7 +355,7 @@ static enum MHD_Result start(exchange *x)
         return send_reply(x);
     set_deadline(l, x->wire, 1e9);
     pnb__metrics_move(&l->s->metrics, &l->s->metrics.n_waiting, 1);
-    MHD_suspend_connection(x->connection);
+    pnb__mhd.MHD_suspend_connection(x->connection);
     if (pnb__work_queue_push(l->queue, &x->work))
         return MHD_YES;
     pnb__metrics_move(&l->s->metrics, &l->s->metrics.n_waiting, -1);
@@ -445,10 +448,12 @@ static pnb_status start_daemon(pnb__listener *l, const pnb__address *at, int *po
     unsigned flags = MHD_USE_POLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG |
                      (at->at.ss_family == AF_INET6 ? MHD_USE_IPv6 : 0);
     int fd = -1;
-    pnb_status status = open_socket(l, at, &fd, port, err);
+    pnb_status status = pnb__mhd_open(err);
+    if (status == PNB_OK)
+        status = open_socket(l, at, &fd, port, err);
     if (status != PNB_OK)
         return status;
-    l->daemon = MHD_start_daemon(
+    l->daemon = pnb__mhd.MHD_start_daemon(
         flags, 0, NULL, NULL, on_request, l, MHD_OPTION_EXTERNAL_LOGGER, on_log, l,
         MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_NOTIFY_COMPLETED, on_completed, l,
         MHD_OPTION_NOTIFY_CONNECTION, on_connection, l, MHD_OPTION_CONNECTION_LIMIT,
@@ -499,7 +504,7 @@ static void drain(pnb__listener *l, double limit_s)
 {
     const struct timespec tick = {.tv_nsec = 10000000};
     double end_s = pnb__now_s() + limit_s;
-    int fd = MHD_quiesce_daemon(l->daemon);
+    int fd = pnb__mhd.MHD_quiesce_daemon(l->daemon);
     if (fd >= 0)
         close(fd);
     for (bool is_busy = true; is_busy && pnb__now_s() < end_s;) {
@@ -518,7 +523,7 @@ void pnb__listen_end(pnb__listener *l, double limit_s)
         drain(l, limit_s);
     pnb__work_queue_free(l->queue); /* resumes what is suspended: the daemon must still be there */
     if (l->daemon != NULL)
-        MHD_stop_daemon(l->daemon);
+        pnb__mhd.MHD_stop_daemon(l->daemon);
     pthread_mutex_lock(&l->lock);
     l->is_ending = true;
     pthread_mutex_unlock(&l->lock);

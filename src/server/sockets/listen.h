@@ -14,11 +14,11 @@ typedef struct pnb__listen_opts {
 
 typedef struct pnb__listener pnb__listener;
 
-/* Version of libmicrohttpd, NULL where this build is without. */
+/* Version of libmicrohttpd; NULL where this build is without, or it cannot be opened. */
 const char *pnb__listen_version(void);
 
 /* Listens from now on; `s` must outlive it. The port that was chosen is in *port.
- * Errors  UNSUPPORTED (built without libmicrohttpd), NOT_FOUND (no such host), BUSY (the port is
+ * Errors  UNSUPPORTED (without libmicrohttpd), NOT_FOUND (no such host), BUSY (the port is
  *         taken), IO, NOMEM */
 pnb_status pnb__listen(pnb__listener **out, pnb__server *s, const pnb__listen_opts *opts, int *port,
                        pnb_error *err);

@@ -2,9 +2,8 @@
 #ifndef PNB_STORE_POSTGRES_POSTGRES_H
 #define PNB_STORE_POSTGRES_POSTGRES_H
 
-#include <libpq-fe.h>
-
 #include "store/catalog.h"
+#include "store/postgres/postgres_library.h"
 
 typedef struct pnb__pg {
     PGconn *conn;

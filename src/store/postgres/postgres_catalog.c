@@ -21,10 +21,10 @@ static void make_extension(pnb__pg *s)
     PGresult *result = NULL;
     if (pnb__pg_query(s, "SELECT 1 FROM pg_available_extensions WHERE name = 'vector'", 0, NULL,
                       &result, NULL) == PNB_OK &&
-        PQntuples(result) > 0)
+        pnb__pq.PQntuples(result) > 0)
         (void)pnb__pg_query(s, "CREATE EXTENSION IF NOT EXISTS vector WITH SCHEMA public", 0, NULL,
                             NULL, NULL);
-    PQclear(result);
+    pnb__pq.PQclear(result);
 }
 
 static pnb_status create(const pnb__place *place, pnb_error *err)
@@ -36,11 +36,11 @@ static pnb_status create(const pnb__place *place, pnb_error *err)
     make_extension(s);
     pnb__pg_schema_sql(&sql, s->schema);
     PNB_TRY(pnb__buf_check(&sql, err));
-    PGresult *result = PQexec(s->conn, sql.data); /* one transaction */
-    if (PQresultStatus(result) != PGRES_COMMAND_OK)
+    PGresult *result = pnb__pq.PQexec(s->conn, sql.data); /* one transaction */
+    if (pnb__pq.PQresultStatus(result) != PGRES_COMMAND_OK)
         status = pnb__pg_fail(s, result, err);
     else
-        PQclear(result);
+        pnb__pq.PQclear(result);
 done:
     pnb__buf_reset(&sql);
     pnb__pg_close(s);
@@ -258,9 +258,9 @@ static pnb_status remove_ids(void *self, const char *const *ids, size_t n, size_
     PNB_TRY(pnb__buf_check(&array, err));
     const char *values[] = {array.data};
     PNB_TRY(pnb__pg_query(self, sql, 1, values, &result, err));
-    *n_gone = (size_t)strtoull(PQcmdTuples(result), NULL, 10);
+    *n_gone = (size_t)strtoull(pnb__pq.PQcmdTuples(result), NULL, 10);
 done:
-    PQclear(result);
+    pnb__pq.PQclear(result);
     pnb__buf_reset(&array);
     return status;
 }

@@ -29,13 +29,18 @@ static bool has_rest_of_password(const PQconninfoOption *options)
            (port != NULL && strspn(port, "0123456789,") != strlen(port));
 }
 
+/* What every connection begins with. */
 static pnb_status parse(const char *address, PQconninfoOption **out, pnb_error *err)
 {
     char *why = NULL;
-    *out = PQconninfoParse(address, &why);
-    PQfreemem(why);
+    *out = NULL;
+    pnb_status status = pnb__pq_open(err);
+    if (status != PNB_OK)
+        return status;
+    *out = pnb__pq.PQconninfoParse(address, &why);
+    pnb__pq.PQfreemem(why);
     if (*out != NULL && has_rest_of_password(*out)) {
-        PQconninfoFree(*out);
+        pnb__pq.PQconninfoFree(*out);
         *out = NULL;
     }
     return *out != NULL ? PNB_OK
@@ -71,7 +76,7 @@ pnb_status pnb__pg_keep_address(const char *address, char **out, pnb_error *err)
         }
         pnb__buf_putc(&text, '\'');
     }
-    PQconninfoFree(options);
+    pnb__pq.PQconninfoFree(options);
     status = pnb__buf_check(&text, err);
     if (status == PNB_OK)
         status = pnb__copy_text(out, text.data != NULL ? text.data : "", err);
@@ -96,8 +101,8 @@ static void one_line(const char *text, char out[300])
 static pnb_status fail_gone(const pnb__pg *s, pnb_error *err)
 {
     char why[300];
-    one_line(PQerrorMessage(s->conn), why);
-    bool wants_password = PQconnectionNeedsPassword(s->conn) != 0;
+    one_line(pnb__pq.PQerrorMessage(s->conn), why);
+    bool wants_password = pnb__pq.PQconnectionNeedsPassword(s->conn) != 0;
     return pnb__fail(err, PNB_IO, "%s does not answer (%s); %s", s->where, why,
                      wants_password ? "a password is not kept with a collection: libpq takes it "
                                       "from PGPASSWORD or ~/.pgpass"
@@ -107,10 +112,12 @@ static pnb_status fail_gone(const pnb__pg *s, pnb_error *err)
 
 pnb_status pnb__pg_fail(pnb__pg *s, PGresult *result, pnb_error *err)
 {
-    const char *state = result != NULL ? PQresultErrorField(result, PG_DIAG_SQLSTATE) : NULL;
-    const char *said = result != NULL ? PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY) : NULL;
+    const char *state =
+        result != NULL ? pnb__pq.PQresultErrorField(result, PG_DIAG_SQLSTATE) : NULL;
+    const char *said =
+        result != NULL ? pnb__pq.PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY) : NULL;
     pnb_status status;
-    if (PQstatus(s->conn) != CONNECTION_OK || state == NULL || is_class(state, "57P0"))
+    if (pnb__pq.PQstatus(s->conn) != CONNECTION_OK || state == NULL || is_class(state, "57P0"))
         status = fail_gone(s, err);
     else if (is_class(state, "42P06"))
         status = pnb__fail(err, PNB_EXISTS,
@@ -129,7 +136,7 @@ pnb_status pnb__pg_fail(pnb__pg *s, PGresult *result, pnb_error *err)
         status = pnb__fail(err, PNB_IO, "%s: no space is left on its disk (%s)", s->where, said);
     else
         status = pnb__fail(err, PNB_IO, "%s: %s", s->where, said != NULL ? said : state);
-    PQclear(result);
+    pnb__pq.PQclear(result);
     return status;
 }
 
@@ -170,12 +177,12 @@ static pnb_status start(pnb__pg *s, const PQconninfoOption *options, pnb_error *
         keys[n] = ours[i][0];
         values[n] = ours[i][1];
     }
-    s->conn = PQconnectdbParams(keys, values, 0);
+    s->conn = pnb__pq.PQconnectdbParams(keys, values, 0);
     pnb__free(search);
     if (s->conn == NULL)
         return pnb__fail_nomem(err, 0);
-    PQsetNoticeProcessor(s->conn, ignore_notice, NULL);
-    return PQstatus(s->conn) == CONNECTION_OK ? PNB_OK : fail_gone(s, err);
+    pnb__pq.PQsetNoticeProcessor(s->conn, ignore_notice, NULL);
+    return pnb__pq.PQstatus(s->conn) == CONNECTION_OK ? PNB_OK : fail_gone(s, err);
 }
 
 static pnb_status name_place(pnb__pg *s, const PQconninfoOption *options, pnb_error *err)
@@ -203,7 +210,7 @@ pnb_status pnb__pg_connect(pnb__pg **out, const pnb__place *place, pnb_error *er
     s = NULL;
 done:
     if (options != NULL)
-        PQconninfoFree(options);
+        pnb__pq.PQconninfoFree(options);
     pnb__pg_close(s);
     return status;
 }
@@ -214,7 +221,7 @@ void pnb__pg_close(void *self)
     if (s == NULL)
         return;
     if (s->conn != NULL)
-        PQfinish(s->conn);
+        pnb__pq.PQfinish(s->conn);
     pnb__buf_reset(&s->rows);
     pnb__buf_reset(&s->tags);
     pnb__buf_reset(&s->thumbnails);
@@ -227,20 +234,20 @@ void pnb__pg_close(void *self)
 
 static bool is_success(const PGresult *result)
 {
-    ExecStatusType kind = PQresultStatus(result);
+    ExecStatusType kind = pnb__pq.PQresultStatus(result);
     return kind == PGRES_TUPLES_OK || kind == PGRES_COMMAND_OK;
 }
 
 static pnb_status ask_for_lock(pnb__pg *s, pnb_error *err)
 {
     const char *values[] = {s->schema};
-    PGresult *result =
-        PQexecParams(s->conn, "SELECT pg_try_advisory_lock(hashtextextended('penumbra ' || $1, 0))",
-                     1, NULL, values, NULL, NULL, 0);
+    PGresult *result = pnb__pq.PQexecParams(
+        s->conn, "SELECT pg_try_advisory_lock(hashtextextended('penumbra ' || $1, 0))", 1, NULL,
+        values, NULL, NULL, 0);
     if (!is_success(result))
         return pnb__pg_fail(s, result, err);
-    bool is_ours = strcmp(PQgetvalue(result, 0, 0), "t") == 0;
-    PQclear(result);
+    bool is_ours = strcmp(pnb__pq.PQgetvalue(result, 0, 0), "t") == 0;
+    pnb__pq.PQclear(result);
     s->is_claimed = is_ours;
     return is_ours ? PNB_OK
                    : pnb__fail(err, PNB_BUSY,
@@ -258,9 +265,9 @@ pnb_status pnb__pg_claim(void *self, pnb_error *err)
 static pnb_status connect_again(pnb__pg *s, pnb_error *err)
 {
     bool was_claimed = s->is_claimed;
-    PQreset(s->conn);
+    pnb__pq.PQreset(s->conn);
     s->is_claimed = false;
-    if (PQstatus(s->conn) != CONNECTION_OK) {
+    if (pnb__pq.PQstatus(s->conn) != CONNECTION_OK) {
         s->is_claimed = was_claimed;
         return fail_gone(s, err);
     }
@@ -271,11 +278,11 @@ static pnb_status connect_again(pnb__pg *s, pnb_error *err)
  * have said so: 57P01 to 57P03. */
 static bool is_lost(const pnb__pg *s, const PGresult *result)
 {
-    if (PQstatus(s->conn) != CONNECTION_OK)
+    if (pnb__pq.PQstatus(s->conn) != CONNECTION_OK)
         return true;
     if (is_success(result))
         return false;
-    const char *state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
+    const char *state = pnb__pq.PQresultErrorField(result, PG_DIAG_SQLSTATE);
     return state == NULL || is_class(state, "57P0");
 }
 
@@ -285,21 +292,21 @@ pnb_status pnb__pg_query(pnb__pg *s, const char *sql, int n, const char *const *
     PGresult *result = NULL;
     if (out != NULL)
         *out = NULL;
-    if (PQstatus(s->conn) == CONNECTION_OK)
-        result = PQexecParams(s->conn, sql, n, NULL, values, NULL, NULL, 0);
+    if (pnb__pq.PQstatus(s->conn) == CONNECTION_OK)
+        result = pnb__pq.PQexecParams(s->conn, sql, n, NULL, values, NULL, NULL, 0);
     if (is_lost(s, result) && !s->is_writing) {
-        PQclear(result);
+        pnb__pq.PQclear(result);
         pnb_status status = connect_again(s, err);
         if (status != PNB_OK)
             return status;
-        result = PQexecParams(s->conn, sql, n, NULL, values, NULL, NULL, 0);
+        result = pnb__pq.PQexecParams(s->conn, sql, n, NULL, values, NULL, NULL, 0);
     }
     if (!is_success(result))
         return pnb__pg_fail(s, result, err);
     if (out != NULL)
         *out = result;
     else
-        PQclear(result);
+        pnb__pq.PQclear(result);
     return PNB_OK;
 }
 
@@ -315,7 +322,7 @@ pnb_status pnb__pg_change(pnb__pg *s, const char *sql, int n, const int64_t *val
     }
     pnb_status status = pnb__pg_query(s, sql, n, texts, &result, err);
     if (status == PNB_OK && n_changed != NULL)
-        *n_changed = (size_t)strtoull(PQcmdTuples(result), NULL, 10);
-    PQclear(result);
+        *n_changed = (size_t)strtoull(pnb__pq.PQcmdTuples(result), NULL, 10);
+    pnb__pq.PQclear(result);
     return status;
 }

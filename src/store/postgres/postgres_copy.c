@@ -14,10 +14,10 @@ enum { PIECE_BYTES = 1 << 20 };
 
 static pnb_status begin_copy(pnb__pg *s, const char *sql, ExecStatusType wanted, pnb_error *err)
 {
-    PGresult *result = PQexec(s->conn, sql);
-    if (PQresultStatus(result) != wanted)
+    PGresult *result = pnb__pq.PQexec(s->conn, sql);
+    if (pnb__pq.PQresultStatus(result) != wanted)
         return pnb__pg_fail(s, result, err);
-    PQclear(result);
+    pnb__pq.PQclear(result);
     return PNB_OK;
 }
 
@@ -26,7 +26,7 @@ static pnb_status send(pnb__pg *s, pnb__buf *rows, pnb_error *err)
     pnb_status status = pnb__buf_check(rows, err);
     for (size_t at = 0; status == PNB_OK && at < rows->size;) {
         size_t n = PNB_MIN(rows->size - at, (size_t)PIECE_BYTES);
-        if (PQputCopyData(s->conn, rows->data + at, (int)n) != 1)
+        if (pnb__pq.PQputCopyData(s->conn, rows->data + at, (int)n) != 1)
             status = pnb__pg_fail(s, NULL, err);
         at += n;
     }
@@ -37,15 +37,15 @@ static pnb_status send(pnb__pg *s, pnb__buf *rows, pnb_error *err)
 /* What the server says to all of it. */
 static pnb_status end_copy(pnb__pg *s, pnb_status status, pnb_error *err)
 {
-    int sent = PQputCopyEnd(s->conn, status == PNB_OK ? NULL : "stopped");
-    PGresult *result = PQgetResult(s->conn);
-    if (status == PNB_OK && (sent != 1 || PQresultStatus(result) != PGRES_COMMAND_OK)) {
+    int sent = pnb__pq.PQputCopyEnd(s->conn, status == PNB_OK ? NULL : "stopped");
+    PGresult *result = pnb__pq.PQgetResult(s->conn);
+    if (status == PNB_OK && (sent != 1 || pnb__pq.PQresultStatus(result) != PGRES_COMMAND_OK)) {
         status = pnb__pg_fail(s, result, err);
         result = NULL;
     }
     while (result != NULL) {
-        PQclear(result);
-        result = PQgetResult(s->conn);
+        pnb__pq.PQclear(result);
+        result = pnb__pq.PQgetResult(s->conn);
     }
     return status;
 }
@@ -76,15 +76,15 @@ static pnb_status find_vector(pnb__pg *s, int64_t first, size_t width, pnb_error
     if (s->knows_vector)
         return PNB_OK;
     PNB_TRY(pnb__pg_query(s, sql, 0, NULL, &result, err));
-    bool has_type = strcmp(PQgetvalue(result, 0, 0), "t") == 0;
-    s->has_vector = strcmp(PQgetvalue(result, 0, 1), "t") == 0;
+    bool has_type = strcmp(pnb__pq.PQgetvalue(result, 0, 0), "t") == 0;
+    s->has_vector = strcmp(pnb__pq.PQgetvalue(result, 0, 1), "t") == 0;
     if (has_type && !s->has_vector && first == 1)
         pnb__pg_vector_sql(&add, width);
     PNB_TRY(pnb__buf_check(&add, err));
     if (add.size > 0) {
-        PQclear(result);
-        result = PQexec(s->conn, add.data);
-        if (PQresultStatus(result) != PGRES_COMMAND_OK) {
+        pnb__pq.PQclear(result);
+        result = pnb__pq.PQexec(s->conn, add.data);
+        if (pnb__pq.PQresultStatus(result) != PGRES_COMMAND_OK) {
             status = pnb__pg_fail(s, result, err);
             result = NULL;
             goto done;
@@ -93,7 +93,7 @@ static pnb_status find_vector(pnb__pg *s, int64_t first, size_t width, pnb_error
     }
     s->knows_vector = true;
 done:
-    PQclear(result);
+    pnb__pq.PQclear(result);
     pnb__buf_reset(&add);
     return status;
 }
@@ -214,17 +214,17 @@ static pnb_status receive(pnb__pg *s, int64_t first, pnb_embeddings *set, pnb_er
     size_t row = 0;
     char *bytes = NULL;
     int n;
-    while ((n = PQgetCopyData(s->conn, &bytes, 0)) > 0) {
+    while ((n = pnb__pq.PQgetCopyData(s->conn, &bytes, 0)) > 0) {
         if (status == PNB_OK) /* what is under way is read to its end in any case */
             status = take_piece(bytes, n, &row, first, set, err);
-        PQfreemem(bytes);
+        pnb__pq.PQfreemem(bytes);
     }
-    for (PGresult *result; (result = PQgetResult(s->conn)) != NULL;) {
-        if (status == PNB_OK && PQresultStatus(result) != PGRES_COMMAND_OK) {
+    for (PGresult *result; (result = pnb__pq.PQgetResult(s->conn)) != NULL;) {
+        if (status == PNB_OK && pnb__pq.PQresultStatus(result) != PGRES_COMMAND_OK) {
             status = pnb__pg_fail(s, result, err);
             continue;
         }
-        PQclear(result);
+        pnb__pq.PQclear(result);
     }
     if (status == PNB_OK && n == -2)
         status = pnb__pg_fail(s, NULL, err);

@@ -10,12 +10,13 @@
 
 static int64_t number_at(const PGresult *result, int row, int column)
 {
-    return strtoll(PQgetvalue(result, row, column), NULL, 10);
+    return strtoll(pnb__pq.PQgetvalue(result, row, column), NULL, 10);
 }
 
 static char *text_at(const PGresult *result, int row, int column)
 {
-    return PQgetisnull(result, row, column) != 0 ? NULL : PQgetvalue(result, row, column);
+    return pnb__pq.PQgetisnull(result, row, column) != 0 ? NULL
+                                                         : pnb__pq.PQgetvalue(result, row, column);
 }
 
 pnb_status pnb__pg_fact(void *self, const char *name, char **out, pnb_error *err)
@@ -24,9 +25,9 @@ pnb_status pnb__pg_fact(void *self, const char *name, char **out, pnb_error *err
     *out = NULL;
     pnb_status status =
         pnb__pg_query(self, "SELECT value FROM fact WHERE name = $1", 1, &name, &result, err);
-    if (status == PNB_OK && PQntuples(result) > 0)
-        status = pnb__copy_text(out, PQgetvalue(result, 0, 0), err);
-    PQclear(result);
+    if (status == PNB_OK && pnb__pq.PQntuples(result) > 0)
+        status = pnb__copy_text(out, pnb__pq.PQgetvalue(result, 0, 0), err);
+    pnb__pq.PQclear(result);
     return status;
 }
 
@@ -57,13 +58,13 @@ pnb_status pnb__pg_knows(void *self, const char (*sha256)[65], size_t n, bool *o
                       "SELECT w.at - 1 FROM unnest($1::text[]) WITH ORDINALITY AS w(sha256, at) "
                       "JOIN row r USING (sha256)",
                       1, values, &result, err));
-    for (int i = 0; i < PQntuples(result); i++) {
+    for (int i = 0; i < pnb__pq.PQntuples(result); i++) {
         int64_t at = number_at(result, i, 0);
         if (at >= 0 && (size_t)at < n)
             out[at] = true;
     }
 done:
-    PQclear(result);
+    pnb__pq.PQclear(result);
     pnb__buf_reset(&array);
     return status;
 }
@@ -76,10 +77,10 @@ static pnb_status read_shards(pnb__pg *s, pnb__catalog_state *out, pnb_error *er
     pnb_status status;
     PNB_TRY(
         pnb__pg_query(s, "SELECT first, n, file FROM shard ORDER BY first", 0, NULL, &result, err));
-    for (int i = 0; i < PQntuples(result); i++) {
+    for (int i = 0; i < pnb__pq.PQntuples(result); i++) {
         pnb__shard_entry entry = {.first = number_at(result, i, 0),
                                   .n = (size_t)number_at(result, i, 1)};
-        const char *file = PQgetvalue(result, i, 2);
+        const char *file = pnb__pq.PQgetvalue(result, i, 2);
         if (strchr(file, '/') != NULL || entry.n == 0 || entry.n > INT32_MAX)
             PNB_TRY(pnb__fail(err, PNB_FORMAT, "%s: its shard \"%.80s\" is none", s->where, file));
         PNB_TRY(pnb__copy_text(&entry.file, file, err));
@@ -89,7 +90,7 @@ static pnb_status read_shards(pnb__pg *s, pnb__catalog_state *out, pnb_error *er
         PNB_TRY(status);
     }
 done:
-    PQclear(result);
+    pnb__pq.PQclear(result);
     return status;
 }
 
@@ -98,9 +99,9 @@ static pnb_status read_removed(pnb__pg *s, pnb__catalog_state *out, pnb_error *e
     PGresult *result = NULL;
     pnb_status status =
         pnb__pg_query(s, "SELECT number FROM removed ORDER BY number", 0, NULL, &result, err);
-    for (int i = 0; status == PNB_OK && i < PQntuples(result); i++)
+    for (int i = 0; status == PNB_OK && i < pnb__pq.PQntuples(result); i++)
         status = PNB_PUSH(out->removed, out->n_removed, err, number_at(result, i, 0));
-    PQclear(result);
+    pnb__pq.PQclear(result);
     return status;
 }
 
@@ -219,10 +220,10 @@ pnb_status pnb__pg_numbers(void *self, const pnb__page *page, pnb__number_fn vis
     for (int i = 0; i < c.n; i++)
         values[i] = c.values.data + c.at[i];
     PNB_TRY(pnb__pg_query(self, c.sql.data, c.n, values, &result, err));
-    for (int i = 0; i < PQntuples(result); i++)
+    for (int i = 0; i < pnb__pq.PQntuples(result); i++)
         PNB_TRY(visit(user, number_at(result, i, 0), err));
 done:
-    PQclear(result);
+    pnb__pq.PQclear(result);
     pnb__buf_reset(&c.sql);
     pnb__buf_reset(&c.values);
     return status;
@@ -250,8 +251,8 @@ static pnb_status visit_row(const PGresult *result, int i, pnb__row_fn visit, vo
                          .tags = texts[4],
                          .time = number_at(result, i, 6),
                          .added = number_at(result, i, 7),
-                         .uncertainty = strtod(PQgetvalue(result, i, 8), NULL)};
-    snprintf(row.sha256, sizeof row.sha256, "%s", PQgetvalue(result, i, 5));
+                         .uncertainty = strtod(pnb__pq.PQgetvalue(result, i, 8), NULL)};
+    snprintf(row.sha256, sizeof row.sha256, "%s", pnb__pq.PQgetvalue(result, i, 5));
     return visit(user, &row, err);
 }
 
@@ -273,10 +274,10 @@ pnb_status pnb__pg_rows(void *self, const pnb__keys *keys, pnb__row_fn visit, vo
     PNB_TRY(pnb__buf_check(&array, err));
     const char *values[] = {array.data};
     PNB_TRY(pnb__pg_query(self, sql.data, 1, values, &result, err));
-    for (int i = 0; i < PQntuples(result); i++)
+    for (int i = 0; i < pnb__pq.PQntuples(result); i++)
         PNB_TRY(visit_row(result, i, visit, user, err));
 done:
-    PQclear(result);
+    pnb__pq.PQclear(result);
     pnb__buf_reset(&sql);
     pnb__buf_reset(&array);
     return status;
@@ -295,12 +296,12 @@ pnb_status pnb__pg_thumbnail(void *self, int64_t number, pnb__buf *out, bool *ha
                                       "SELECT replace(encode(picture, 'base64'), E'\\n', '') FROM "
                                       "thumbnail WHERE number = $1",
                                       1, values, &result, err);
-    *has = status == PNB_OK && PQntuples(result) > 0;
-    if (*has &&
-        !pnb__base64_decode(out, PQgetvalue(result, 0, 0), (size_t)PQgetlength(result, 0, 0), &bad))
+    *has = status == PNB_OK && pnb__pq.PQntuples(result) > 0;
+    if (*has && !pnb__base64_decode(out, pnb__pq.PQgetvalue(result, 0, 0),
+                                    (size_t)pnb__pq.PQgetlength(result, 0, 0), &bad))
         status = out->failed ? pnb__fail_nomem(err, 0)
                              : pnb__fail(err, PNB_FORMAT, "Postgres sent no base64");
-    PQclear(result);
+    pnb__pq.PQclear(result);
     return status;
 }
 
@@ -328,9 +329,9 @@ pnb_status pnb__pg_check(void *self, void (*problem)(void *user, const char *tex
     for (size_t i = 0; i < PNB_COUNT(checks) && status == PNB_OK; i++) {
         PGresult *result = NULL;
         status = pnb__pg_query(self, checks[i], 0, NULL, &result, err);
-        for (int k = 0; status == PNB_OK && k < PQntuples(result); k++)
-            problem(user, PQgetvalue(result, k, 0));
-        PQclear(result);
+        for (int k = 0; status == PNB_OK && k < pnb__pq.PQntuples(result); k++)
+            problem(user, pnb__pq.PQgetvalue(result, k, 0));
+        pnb__pq.PQclear(result);
     }
     return status;
 }
