@@ -144,7 +144,9 @@ endif()
 
 add_library(pnb_fonts INTERFACE)
 if(FREETYPE_FOUND AND HARFBUZZ_FOUND)
-    target_link_libraries(pnb_fonts INTERFACE PkgConfig::FREETYPE PkgConfig::HARFBUZZ)
+    # their headers alone: src/data/synth/emoji_glyph.c opens them
+    target_include_directories(pnb_fonts SYSTEM INTERFACE ${FREETYPE_INCLUDE_DIRS} ${HARFBUZZ_INCLUDE_DIRS})
+    target_link_libraries(pnb_fonts INTERFACE ${CMAKE_DL_LIBS})
     target_compile_definitions(pnb_fonts INTERFACE PNB_HAVE_FREETYPE)
 else()
     message(STATUS "freetype2 or harfbuzz missing: built without `penumbra data emoji`")

@@ -16,10 +16,7 @@ endif()
 set(PNB_STATIC_LIBS "-L${PNB_OPENBLAS_DIR} ${PNB_RPATH_FLAGS} -Wl,-rpath,${PNB_OPENBLAS_DIR}")
 string(APPEND PNB_STATIC_LIBS " -llapacke -lopenblas -ljpeg -lspng -lwebp -lz -lutf8proc")
 string(APPEND PNB_STATIC_LIBS "${PNB_PICTURE_LIBS}${PNB_DATABASE_LIBS}${PNB_FAISS_LIBS}${PNB_CUDA_LIBS}")
-if(FREETYPE_FOUND AND HARFBUZZ_FOUND)
-    string(APPEND PNB_STATIC_LIBS " -lharfbuzz -lfreetype")
-endif()
-string(APPEND PNB_STATIC_LIBS " -ldl") # MPI is opened when a launcher asks for it
+string(APPEND PNB_STATIC_LIBS " -ldl") # base/library.c
 string(APPEND PNB_STATIC_LIBS " ${OpenMP_C_FLAGS} -lpthread -lm")
 
 # The pkg-config file finds its prefix from its own place, so `cmake --install --prefix` may choose.

@@ -19,11 +19,43 @@ pnb_status pnb__emoji_render(pnb__emoji_list *list, const char *font, pnb_error 
 
 #else
 
+#include <dlfcn.h>
 #include <ft2build.h>
 #include FT_FREETYPE_H
 #include <hb.h>
 
+#include "base/library.h"
+
+/* Opened when emoji are drawn: with GLib they bring eight libraries. */
+#define FREETYPE_FUNCTIONS(X)                                                                      \
+    X(FT_Done_Face)                                                                                \
+    X(FT_Done_FreeType)                                                                            \
+    X(FT_Init_FreeType)                                                                            \
+    X(FT_Load_Glyph)                                                                               \
+    X(FT_New_Face)                                                                                 \
+    X(FT_Select_Size)
+
+#define HARFBUZZ_FUNCTIONS(X)                                                                      \
+    X(hb_blob_create_from_file)                                                                    \
+    X(hb_blob_destroy)                                                                             \
+    X(hb_buffer_add)                                                                               \
+    X(hb_buffer_allocation_successful)                                                             \
+    X(hb_buffer_clear_contents)                                                                    \
+    X(hb_buffer_create)                                                                            \
+    X(hb_buffer_destroy)                                                                           \
+    X(hb_buffer_get_glyph_infos)                                                                   \
+    X(hb_buffer_guess_segment_properties)                                                          \
+    X(hb_buffer_set_content_type)                                                                  \
+    X(hb_face_create)                                                                              \
+    X(hb_face_destroy)                                                                             \
+    X(hb_font_create)                                                                              \
+    X(hb_font_destroy)                                                                             \
+    X(hb_shape)
+
 typedef struct renderer {
+    void *freetype, *harfbuzz; /* libraries */
+    FREETYPE_FUNCTIONS(PNB__LIBRARY_FIELD)
+    HARFBUZZ_FUNCTIONS(PNB__LIBRARY_FIELD)
     FT_Library library;
     FT_Face face;
     hb_blob_t *blob;
@@ -32,16 +64,45 @@ typedef struct renderer {
     hb_buffer_t *buffer;
 } renderer;
 
+#define PLACE_OF(name) &r->name,
+
+static pnb_status open_libraries(renderer *r, pnb_error *err)
+{
+    static const pnb__library freetype = {"libfreetype.so.6", "libfreetype6", "no emoji is drawn"};
+    static const pnb__library harfbuzz = {"libharfbuzz.so.0", "libharfbuzz0b", "no emoji is drawn"};
+    static const char *const of_freetype[] = {FREETYPE_FUNCTIONS(PNB__LIBRARY_NAME)};
+    static const char *const of_harfbuzz[] = {HARFBUZZ_FUNCTIONS(PNB__LIBRARY_NAME)};
+    void *const freetype_places[] = {FREETYPE_FUNCTIONS(PLACE_OF)};
+    void *const harfbuzz_places[] = {HARFBUZZ_FUNCTIONS(PLACE_OF)};
+    pnb_status status = pnb__library_open(&r->freetype, &freetype, of_freetype, freetype_places,
+                                          PNB_COUNT(of_freetype), err);
+    if (status == PNB_OK)
+        status = pnb__library_open(&r->harfbuzz, &harfbuzz, of_harfbuzz, harfbuzz_places,
+                                   PNB_COUNT(of_harfbuzz), err);
+    return status;
+}
+
+static void close_libraries(renderer *r)
+{
+    if (r->harfbuzz != NULL)
+        dlclose(r->harfbuzz);
+    if (r->freetype != NULL)
+        dlclose(r->freetype);
+}
+
 static void close_renderer(renderer *r)
 {
-    hb_buffer_destroy(r->buffer);
-    hb_font_destroy(r->hb_font);
-    hb_face_destroy(r->hb_face);
-    hb_blob_destroy(r->blob);
+    if (r->harfbuzz != NULL) {
+        r->hb_buffer_destroy(r->buffer);
+        r->hb_font_destroy(r->hb_font);
+        r->hb_face_destroy(r->hb_face);
+        r->hb_blob_destroy(r->blob);
+    }
     if (r->face)
-        FT_Done_Face(r->face);
+        r->FT_Done_Face(r->face);
     if (r->library)
-        FT_Done_FreeType(r->library);
+        r->FT_Done_FreeType(r->library);
+    close_libraries(r);
 }
 
 /* One of memory is no fault of the font. */
@@ -55,24 +116,27 @@ static pnb_status open_renderer(renderer *r, const char *font, pnb_error *err)
     if (!pnb__path_is_file(font))
         return pnb__fail(err, PNB_NOT_FOUND,
                          "%s does not exist: apt-get install fonts-noto-color-emoji", font);
-    if (FT_Init_FreeType(&r->library))
+    pnb_status status = open_libraries(r, err);
+    if (status != PNB_OK)
+        return status;
+    if (r->FT_Init_FreeType(&r->library))
         return pnb__fail_nomem(err, 0);
-    FT_Error error = FT_New_Face(r->library, font, 0, &r->face);
+    FT_Error error = r->FT_New_Face(r->library, font, 0, &r->face);
     if (is_memory(error))
         return pnb__fail_nomem(err, 0);
     if (error)
         return pnb__fail(err, PNB_FORMAT, "%s: FreeType cannot open this font", font);
-    error = r->face->num_fixed_sizes < 1 ? FT_Err_Invalid_Argument : FT_Select_Size(r->face, 0);
+    error = r->face->num_fixed_sizes < 1 ? FT_Err_Invalid_Argument : r->FT_Select_Size(r->face, 0);
     if (is_memory(error))
         return pnb__fail_nomem(err, 0);
     if (error)
         return pnb__fail(err, PNB_FORMAT,
                          "%s: the font has no bitmaps; wanted NotoColorEmoji.ttf with CBDT", font);
-    r->blob = hb_blob_create_from_file(font);
-    r->hb_face = hb_face_create(r->blob, 0);
-    r->hb_font = hb_font_create(r->hb_face);
-    r->buffer = hb_buffer_create();
-    if (!hb_buffer_allocation_successful(r->buffer))
+    r->blob = r->hb_blob_create_from_file(font);
+    r->hb_face = r->hb_face_create(r->blob, 0);
+    r->hb_font = r->hb_font_create(r->hb_face);
+    r->buffer = r->hb_buffer_create();
+    if (!r->hb_buffer_allocation_successful(r->buffer))
         return pnb__fail_nomem(err, 0);
     return PNB_OK;
 }
@@ -81,16 +145,16 @@ static pnb_status open_renderer(renderer *r, const char *font, pnb_error *err)
 static pnb_status find_glyph(renderer *r, const pnb__emoji *e, unsigned *glyph, pnb_error *err)
 {
     unsigned n = 0;
-    hb_buffer_clear_contents(r->buffer);
+    r->hb_buffer_clear_contents(r->buffer);
     for (int i = 0; i < e->n_points; i++)
         if (e->points[i] != 0xfe0f)
-            hb_buffer_add(r->buffer, e->points[i], (unsigned)i);
-    hb_buffer_set_content_type(r->buffer, HB_BUFFER_CONTENT_TYPE_UNICODE);
-    hb_buffer_guess_segment_properties(r->buffer);
-    hb_shape(r->hb_font, r->buffer, NULL, 0);
-    if (!hb_buffer_allocation_successful(r->buffer))
+            r->hb_buffer_add(r->buffer, e->points[i], (unsigned)i);
+    r->hb_buffer_set_content_type(r->buffer, HB_BUFFER_CONTENT_TYPE_UNICODE);
+    r->hb_buffer_guess_segment_properties(r->buffer);
+    r->hb_shape(r->hb_font, r->buffer, NULL, 0);
+    if (!r->hb_buffer_allocation_successful(r->buffer))
         return pnb__fail_nomem(err, 0);
-    const hb_glyph_info_t *info = hb_buffer_get_glyph_infos(r->buffer, &n);
+    const hb_glyph_info_t *info = r->hb_buffer_get_glyph_infos(r->buffer, &n);
     if (n != 1 || info[0].codepoint == 0)
         return pnb__fail(err, PNB_NOT_FOUND,
                          "the font has no single picture for %s (%s): found %u glyphs", e->key,
@@ -101,7 +165,7 @@ static pnb_status find_glyph(renderer *r, const pnb__emoji *e, unsigned *glyph, 
 
 static pnb_status draw_glyph(renderer *r, unsigned glyph, pnb__emoji *e, pnb_error *err)
 {
-    FT_Error error = FT_Load_Glyph(r->face, glyph, FT_LOAD_COLOR);
+    FT_Error error = r->FT_Load_Glyph(r->face, glyph, FT_LOAD_COLOR);
     if (is_memory(error))
         return pnb__fail_nomem(err, 0);
     if (error)
