@@ -59,7 +59,8 @@ struct pnb__listener {
 const char *pnb__listen_version(void)
 {
     pnb_error err = PNB_ERROR_INIT;
-    return pnb__mhd_open(&err) == PNB_OK ? pnb__mhd.MHD_get_version() : NULL;
+    return pnb__mhd_open(&err) == PNB_OK ? pnb__mhd.MHD_get_version()
+                                         : "cannot be opened: apt-get install " PNB__MHD_PACKAGE;
 }
 
 /* ---- connections and their clock ---- */

@@ -14,7 +14,8 @@ typedef struct pnb__listen_opts {
 
 typedef struct pnb__listener pnb__listener;
 
-/* Version of libmicrohttpd; NULL where this build is without, or it cannot be opened. */
+/* Version of libmicrohttpd, or what to install where it cannot be opened; NULL where this build is
+ * without. */
 const char *pnb__listen_version(void);
 
 /* Listens from now on; `s` must outlive it. The port that was chosen is in *port.

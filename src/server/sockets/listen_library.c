@@ -15,7 +15,7 @@ static pnb_error why;
 
 static void open_once(void)
 {
-    static const pnb__library library = {"libmicrohttpd.so.12", "libmicrohttpd12",
+    static const pnb__library library = {"libmicrohttpd.so.12", PNB__MHD_PACKAGE,
                                          "HTTP is not spoken"};
     static const char *const names[] = {PNB__MHD_FUNCTIONS(PNB__LIBRARY_NAME)};
     void *const places[] = {PNB__MHD_FUNCTIONS(PLACE_OF)};

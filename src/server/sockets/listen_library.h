@@ -6,6 +6,8 @@
 
 #include "base/library.h"
 
+#define PNB__MHD_PACKAGE "libmicrohttpd12"
+
 #define PNB__MHD_FUNCTIONS(X)                                                                      \
     X(MHD_add_response_header)                                                                     \
     X(MHD_create_response_from_buffer)                                                             \
