@@ -10,19 +10,20 @@
 pnb_status pnb__library_open(void **handle, const pnb__library *library, const char *const *names,
                              void *const *places, size_t n, pnb_error *err)
 {
-    *handle = dlopen(library->file, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-    const char *missing = *handle == NULL ? library->file : NULL;
-    for (size_t i = 0; i < n && missing == NULL; i++) {
+    int scope = library->is_global ? RTLD_GLOBAL : RTLD_LOCAL;
+    bool is_whole = (*handle = dlopen(library->file, RTLD_NOW | scope | RTLD_NODELETE)) != NULL;
+    for (size_t i = 0; i < n && is_whole; i++) {
         void *symbol = dlsym(*handle, names[i]);
         memcpy(places[i], &symbol, sizeof symbol);
-        if (symbol == NULL)
-            missing = names[i];
+        is_whole = symbol != NULL;
     }
-    if (missing == NULL)
+    if (is_whole)
         return PNB_OK;
+    const char *why = dlerror(); /* names the file, or the function */
+    pnb_status status = pnb__fail(err, PNB_UNSUPPORTED, "%s: %s; apt-get install %s", library->lost,
+                                  why != NULL ? why : library->file, library->package);
     if (*handle != NULL)
         dlclose(*handle);
     *handle = NULL;
-    return pnb__fail(err, PNB_UNSUPPORTED, "%s: %s was not found: apt-get install %s",
-                     library->lost, missing, library->package);
+    return status;
 }

@@ -10,9 +10,9 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/library.h"
 #include "peers/wire.h"
 
-#define LIBRARY "libmpi.so.40"
 enum { TAG_HEADER = 1, TAG_DATA = 2, PIECE = 1 << 30 };
 
 #define FUNCTIONS(X)                                                                               \
@@ -37,9 +37,7 @@ typedef struct lane {
 
 typedef struct mpi {
     void *handle;
-#define MEMBER(name) __typeof__(&name) name;
-    FUNCTIONS(MEMBER)
-#undef MEMBER
+    FUNCTIONS(PNB__LIBRARY_FIELD)
     MPI_Comm world;
     MPI_Datatype byte;
     size_t rank, n_ranks;
@@ -61,31 +59,20 @@ const char *pnb__mpi_version(void)
     return VERSION_TEXT(OMPI_MAJOR_VERSION, OMPI_MINOR_VERSION, OMPI_RELEASE_VERSION);
 }
 
-static pnb_status load(mpi *m, pnb_error *err)
+static pnb_status load(mpi *lib, pnb_error *err)
 {
-    m->handle = dlopen(LIBRARY, RTLD_NOW | RTLD_GLOBAL | RTLD_NODELETE);
-    const char *missing = m->handle == NULL ? LIBRARY : NULL;
-#define LOAD(name)                                                                                 \
-    if (missing == NULL) {                                                                         \
-        void *symbol = dlsym(m->handle, #name);                                                    \
-        memcpy(&m->name, &symbol, sizeof symbol);                                                  \
-        if (symbol == NULL)                                                                        \
-            missing = #name;                                                                       \
-    }
-    FUNCTIONS(LOAD)
-#undef LOAD
-    if (missing == NULL) {
-        m->world = dlsym(m->handle, "ompi_mpi_comm_world");
-        m->byte = dlsym(m->handle, "ompi_mpi_byte");
-        if (m->world == NULL || m->byte == NULL)
-            missing = "ompi_mpi_comm_world";
-    }
-    if (missing == NULL)
-        return PNB_OK;
-    return pnb__fail(err, PNB_UNSUPPORTED,
-                     "MPI: %s is not there: install libopenmpi3, or set MASTER_ADDR and "
-                     "MASTER_PORT",
-                     missing);
+    static const pnb__library openmpi = {"libmpi.so.40",
+                                         "libopenmpi3, or set MASTER_ADDR and MASTER_PORT",
+                                         "MPI is not spoken", true};
+    pnb_status status = PNB__LIBRARY_OPEN(&lib->handle, &openmpi, FUNCTIONS, err);
+    if (status != PNB_OK)
+        return status;
+    lib->world = dlsym(lib->handle, "ompi_mpi_comm_world");
+    lib->byte = dlsym(lib->handle, "ompi_mpi_byte");
+    return lib->world != NULL && lib->byte != NULL
+               ? PNB_OK
+               : pnb__fail(err, PNB_UNSUPPORTED, "MPI is not spoken: %s is not OpenMPI's",
+                           openmpi.file);
 }
 
 /* ---- a trade ---- */

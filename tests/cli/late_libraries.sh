@@ -20,15 +20,15 @@ want 0 --version
 want 0 data shapes --out others --n 20 -q
 want 0 embed -m model --images shapes/test -o i.safetensors -q
 want 1 collection create probe --store postgresql://127.0.0.1:1/none --schema s
-says "no collection in Postgres: libpq.so.5 was not found: apt-get install libpq5"
+says "no collection in Postgres: $PWD/broken/libpq.so.5: file too short; apt-get install libpq5"
 want 1 serve -m model --port 0
-says "HTTP is not spoken: libmicrohttpd.so.12 was not found: apt-get install libmicrohttpd12"
+says "HTTP is not spoken: $PWD/broken/libmicrohttpd.so.12: file too short; apt-get install libmicrohttpd12"
 want 0 --version --verbose
 check "a server that cannot be is not promised" grep -q "libmicrohttpd cannot be opened: apt-get install libmicrohttpd12" out
 : >font.ttf
 want 1 data emoji --out emoji --font font.ttf
-says "no emoji is drawn: libfreetype.so.6 was not found: apt-get install libfreetype6"
+says "no emoji is drawn: $PWD/broken/libfreetype.so.6: file too short; apt-get install libfreetype6"
 rm broken/libfreetype.so.6
 want 1 data emoji --out emoji --font font.ttf
-says "no emoji is drawn: libharfbuzz.so.0 was not found: apt-get install libharfbuzz0b"
+says "no emoji is drawn: $PWD/broken/libharfbuzz.so.0: file too short; apt-get install libharfbuzz0b"
 finish

@@ -64,21 +64,15 @@ typedef struct renderer {
     hb_buffer_t *buffer;
 } renderer;
 
-#define PLACE_OF(name) &r->name,
-
-static pnb_status open_libraries(renderer *r, pnb_error *err)
+static pnb_status open_libraries(renderer *lib, pnb_error *err)
 {
-    static const pnb__library freetype = {"libfreetype.so.6", "libfreetype6", "no emoji is drawn"};
-    static const pnb__library harfbuzz = {"libharfbuzz.so.0", "libharfbuzz0b", "no emoji is drawn"};
-    static const char *const of_freetype[] = {FREETYPE_FUNCTIONS(PNB__LIBRARY_NAME)};
-    static const char *const of_harfbuzz[] = {HARFBUZZ_FUNCTIONS(PNB__LIBRARY_NAME)};
-    void *const freetype_places[] = {FREETYPE_FUNCTIONS(PLACE_OF)};
-    void *const harfbuzz_places[] = {HARFBUZZ_FUNCTIONS(PLACE_OF)};
-    pnb_status status = pnb__library_open(&r->freetype, &freetype, of_freetype, freetype_places,
-                                          PNB_COUNT(of_freetype), err);
+    static const pnb__library freetype = {"libfreetype.so.6", "libfreetype6", "no emoji is drawn",
+                                          false};
+    static const pnb__library harfbuzz = {"libharfbuzz.so.0", "libharfbuzz0b", "no emoji is drawn",
+                                          false};
+    pnb_status status = PNB__LIBRARY_OPEN(&lib->freetype, &freetype, FREETYPE_FUNCTIONS, err);
     if (status == PNB_OK)
-        status = pnb__library_open(&r->harfbuzz, &harfbuzz, of_harfbuzz, harfbuzz_places,
-                                   PNB_COUNT(of_harfbuzz), err);
+        status = PNB__LIBRARY_OPEN(&lib->harfbuzz, &harfbuzz, HARFBUZZ_FUNCTIONS, err);
     return status;
 }
 

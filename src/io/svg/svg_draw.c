@@ -55,14 +55,10 @@ typedef struct library {
     FUNCTIONS(PNB__LIBRARY_FIELD)
 } library;
 
-#define PLACE_OF(name) &lib->name,
-
 static pnb_status open_library(library *lib, pnb_error *err)
 {
-    static const pnb__library rsvg = {"librsvg-2.so.2", "librsvg2-2", PNB__SVG_LOST};
-    static const char *const names[] = {FUNCTIONS(PNB__LIBRARY_NAME)};
-    void *const places[] = {FUNCTIONS(PLACE_OF)};
-    return pnb__library_open(&lib->handle, &rsvg, names, places, PNB_COUNT(names), err);
+    static const pnb__library rsvg = {"librsvg-2.so.2", "librsvg2-2", PNB__SVG_LOST, false};
+    return PNB__LIBRARY_OPEN(&lib->handle, &rsvg, FUNCTIONS, err);
 }
 
 pnb_status pnb__svg_check(pnb_error *err)

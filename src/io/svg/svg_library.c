@@ -6,17 +6,12 @@
 
 #include <dlfcn.h>
 
-#define PLACE_OF(name) &xml->name,
-
-pnb_status pnb__xml_open(pnb__xml_library *xml, pnb_error *err)
+pnb_status pnb__xml_open(pnb__xml_library *lib, pnb_error *err)
 {
-    static const pnb__library library = {"libxml2.so.2", "libxml2", PNB__SVG_LOST};
-    static const char *const names[] = {PNB__XML_FUNCTIONS(PNB__LIBRARY_NAME)};
-    void *const places[] = {PNB__XML_FUNCTIONS(PLACE_OF)};
-    pnb_status status =
-        pnb__library_open(&xml->handle, &library, names, places, PNB_COUNT(names), err);
+    static const pnb__library library = {"libxml2.so.2", "libxml2", PNB__SVG_LOST, false};
+    pnb_status status = PNB__LIBRARY_OPEN(&lib->handle, &library, PNB__XML_FUNCTIONS, err);
     if (status == PNB_OK)
-        xml->xmlInitParser();
+        lib->xmlInitParser();
     return status;
 }
 

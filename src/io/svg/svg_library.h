@@ -31,7 +31,7 @@ typedef struct pnb__xml_library {
 } pnb__xml_library;
 
 /* A library stays loaded; opening it again only counts.  Errors  UNSUPPORTED: what to install */
-pnb_status pnb__xml_open(pnb__xml_library *xml, pnb_error *err);
+pnb_status pnb__xml_open(pnb__xml_library *lib, pnb_error *err);
 void pnb__xml_close(pnb__xml_library *xml);
 
 #define PNB__SVG_LOST "SVG is not read"

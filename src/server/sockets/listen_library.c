@@ -8,23 +8,16 @@
 
 pnb__mhd_library pnb__mhd;
 
-static pnb_status opened;
-static pnb_error why;
-
-#define PLACE_OF(name) &pnb__mhd.name,
-
-static void open_once(void)
-{
-    static const pnb__library library = {"libmicrohttpd.so.12", PNB__MHD_PACKAGE,
-                                         "HTTP is not spoken"};
-    static const char *const names[] = {PNB__MHD_FUNCTIONS(PNB__LIBRARY_NAME)};
-    void *const places[] = {PNB__MHD_FUNCTIONS(PLACE_OF)};
-    opened = pnb__library_open(&pnb__mhd.handle, &library, names, places, PNB_COUNT(names), &why);
-}
-
 pnb_status pnb__mhd_open(pnb_error *err)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, open_once);
-    return opened == PNB_OK ? PNB_OK : pnb__fail(err, opened, "%s", why.text);
+    static const pnb__library library = {"libmicrohttpd.so.12", PNB__MHD_PACKAGE,
+                                         "HTTP is not spoken", false};
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    pnb__mhd_library *lib = &pnb__mhd;
+    pthread_mutex_lock(&lock);
+    pnb_status status = lib->handle != NULL
+                            ? PNB_OK
+                            : PNB__LIBRARY_OPEN(&lib->handle, &library, PNB__MHD_FUNCTIONS, err);
+    pthread_mutex_unlock(&lock);
+    return status;
 }

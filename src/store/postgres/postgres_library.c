@@ -8,22 +8,16 @@
 
 pnb__pq_library pnb__pq;
 
-static pnb_status opened;
-static pnb_error why;
-
-#define PLACE_OF(name) &pnb__pq.name,
-
-static void open_once(void)
-{
-    static const pnb__library library = {"libpq.so.5", "libpq5", "no collection in Postgres"};
-    static const char *const names[] = {PNB__PQ_FUNCTIONS(PNB__LIBRARY_NAME)};
-    void *const places[] = {PNB__PQ_FUNCTIONS(PLACE_OF)};
-    opened = pnb__library_open(&pnb__pq.handle, &library, names, places, PNB_COUNT(names), &why);
-}
-
 pnb_status pnb__pq_open(pnb_error *err)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, open_once);
-    return opened == PNB_OK ? PNB_OK : pnb__fail(err, opened, "%s", why.text);
+    static const pnb__library library = {"libpq.so.5", "libpq5", "no collection in Postgres",
+                                         false};
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    pnb__pq_library *lib = &pnb__pq;
+    pthread_mutex_lock(&lock);
+    pnb_status status = lib->handle != NULL
+                            ? PNB_OK
+                            : PNB__LIBRARY_OPEN(&lib->handle, &library, PNB__PQ_FUNCTIONS, err);
+    pthread_mutex_unlock(&lock);
+    return status;
 }

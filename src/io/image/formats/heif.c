@@ -10,11 +10,9 @@
 
 #include <libheif/heif.h>
 
+#include "base/library.h"
 #include "io/image/formats/codec.h"
 
-#define LIBRARY "libheif.so.1"
-
-/* The functions used, each with the type its header declares. */
 #define FUNCTIONS(X)                                                                               \
     X(heif_context_alloc)                                                                          \
     X(heif_context_free)                                                                           \
@@ -34,33 +32,14 @@
 
 typedef struct library {
     void *handle;
-#define FIELD(name) __typeof__(&name) name;
-    FUNCTIONS(FIELD)
-#undef FIELD
+    FUNCTIONS(PNB__LIBRARY_FIELD)
 } library;
 
 static pnb_status open_library(library *lib, pnb_error *err)
 {
-    lib->handle = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-    const char *missing = lib->handle == NULL ? LIBRARY : NULL;
-#define LOAD(name)                                                                                 \
-    if (missing == NULL) {                                                                         \
-        void *symbol = dlsym(lib->handle, #name);                                                  \
-        memcpy(&lib->name, &symbol, sizeof symbol);                                                \
-        if (symbol == NULL)                                                                        \
-            missing = #name;                                                                       \
-    }
-    FUNCTIONS(LOAD)
-#undef LOAD
-    if (missing == NULL)
-        return PNB_OK;
-    if (lib->handle != NULL)
-        dlclose(lib->handle);
-    lib->handle = NULL;
-    return pnb__fail(err, PNB_UNSUPPORTED,
-                     "AVIF and HEIC need libheif, and %s was not found: apt-get install libheif1, "
-                     "or convert the picture to PNG",
-                     missing);
+    static const pnb__library heif = {"libheif.so.1", "libheif1, or convert the picture to PNG",
+                                      "AVIF and HEIC are not read", false};
+    return PNB__LIBRARY_OPEN(&lib->handle, &heif, FUNCTIONS, err);
 }
 
 static pnb_status check_code(struct heif_error code, pnb_error *err)
