@@ -13,7 +13,7 @@ function(pnb_meta_test name)
 endfunction()
 
 foreach(name layers house advice paths faults headers format style counting run_tests check_only deps
-        bench_results optional)
+        bench_results optional sanitizers)
     pnb_meta_test(${name})
 endforeach()
 if(release_dir)

@@ -3,7 +3,7 @@
 # symbol of libpenumbra.a starts with pnb_, but for the weak ones that C++ makes of FAISS's headers
 # in the bridge, which are everybody's, and for what nvcc makes of kernels, mangled names of files of
 # src/kernels/cuda (_GLOBAL__N_, pnb__cu..., stubs) and its register of them; no room of the library has a variable that can change,
-# but for the pool of threads: threads belong to the process.
+# but for the pool of threads and the functions of libraries that are opened late: both belong to the process.
 . "$(dirname "$0")/lib.sh"
 shared=$PNB_RELEASE_DIR/libpenumbra.so
 static=$PNB_RELEASE_DIR/libpenumbra.a
