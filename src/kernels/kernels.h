@@ -80,7 +80,8 @@ typedef struct pnb__packed {
  * alpha and bits are those of the product with b. Not with n_batch > 1.
  * By tables with halves_head_dim, of products that round (gemm_rounded, and gemm_bf16 where
  * halves_gain): a_halves, b_halves (gemm_rounded alone): the factor is bfloat16, and needs no
- * rounding; c_halves: c and pre are written as bfloat16 (beta, col_scale and residual absent). */
+ * rounding, gemm_bf16 no work then; c_halves: c and pre are written as bfloat16 (beta, col_scale
+ * and residual absent). */
 typedef struct pnb__gemm_args {
     bool trans_a, trans_b;
     size_t m, n, k, lda, ldb, ldc;

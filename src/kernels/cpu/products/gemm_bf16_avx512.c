@@ -13,9 +13,48 @@
 
 #include "kernels/cpu/products/gemm_finish.inc"
 
+#define BF16_ROW_MULTIPLE 2
+#include "kernels/cpu/products/gemm_bf16_factors.inc"
+
 #define BF16_ROWS 14
-#define BF16_PANELS 1
-#define bf16_products pnb__cpu_products_bf16
+#define BF16_STRIP_BYTES ((size_t)384 << 10)
+
+/* sums = those of a stretch after the other, each of all its products of parts. */
+static void sum_parts(const bf16_job *job, pnb__bf16_args args, float *sums)
+{
+    float one[BF16_ROWS * PNB__BF16_PANEL];
+    size_t depth = args.k, n = args.m * args.ldc;
+    pnb__bf16_term terms[BF16_PAIRS];
+    args.terms = terms;
+    args.c = one;
+    for (size_t p = 0; p < depth; p += BF16_STRETCH) {
+        args.k = PNB_MIN(depth - p, BF16_STRETCH);
+        args.n_terms = bf16_terms_of(job, p, terms);
+        pnb__cpu_products_bf16(&args);
+        for (size_t i = 0; i < n; i++)
+            sums[i] = p == 0 ? one[i] : sums[i] + one[i];
+    }
+}
+
+/* A panel after the other: sums, then the epilogue. */
+static void bf16_row_of_tiles(const bf16_job *job, const bf16_tiles *at)
+{
+    const pnb__gemm_args *g = job->g;
+    float sums[BF16_ROWS * PNB__BF16_PANEL];
+    for (size_t p = at->panels[0]; p < at->panels[1]; p++) {
+        size_t j = p * PNB__BF16_PANEL;
+        pnb__bf16_args args = bf16_args_of(job, at, p);
+        args.c = sums;
+        if (g->packed->bf16_parts > 1)
+            sum_parts(job, args, sums);
+        else
+            pnb__cpu_products_bf16(&args);
+        for (size_t r = 0; r < at->rows; r++)
+            gemm_finish_row(g, at->i + r, j, PNB_MIN(g->n - j, (size_t)PNB__BF16_PANEL),
+                            sums + r * PNB__BF16_PANEL, (at->i + r) * g->ldc + j);
+    }
+}
+
 #include "kernels/cpu/products/gemm_bf16.inc"
 
 void pnb__cpu_overwrite_bf16_avx512(pnb__kernels *k)
