@@ -27,6 +27,7 @@ typedef struct unit {
 _Static_assert(sizeof(unit) == 64, "the configuration of tiles is 64 bytes");
 
 #define UNIT unit
+#define UNIT_BELOW(ctx) ((void)(ctx), PNB_ISA_AVX512_VNNI)
 #define UNIT_TARGET __attribute__((target("amx-tile,amx-int8,amx-bf16")))
 /* Tiles are the processor's own: `u` holds nothing of them. */
 #define TILE_ASM(u, ...)                                                                           \

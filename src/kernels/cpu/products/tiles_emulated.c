@@ -19,6 +19,7 @@ typedef struct unit {
 } unit;
 
 #define UNIT unit
+#define UNIT_BELOW(ctx) ((ctx) ? PNB_MIN((ctx)->isa, PNB_ISA_AVX512_VNNI) : PNB_ISA_GENERIC)
 #define UNIT_TARGET
 #define unit_zero(u, t) pnb__tile_zero(&(u)->tile[t])
 #define unit_load(u, t, from, step) pnb__tile_load(&(u)->tile[t], from, step)
