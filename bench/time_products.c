@@ -3,12 +3,14 @@
  *   time_products THREADS SECONDS ROWSxDEPTHxCOLUMNS...
  *
  * act W^T + bias of random factors with the fastest kernels of this machine in f32, bf16 and int8:
- * what a layer of an encoder does, rounding the activations included. Prints the best seconds of
- * one product of each kind and shape as JSON. */
+ * what a layer of an encoder does, rounding the activations included where it does: in bf16 not
+ * where they come in halves already, and go so. Prints the best seconds of one product of each kind
+ * and shape as JSON. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "kernels/bf16.h"
 #include "kernels/kernels.h"
 
 enum { F32, BF16, INT8, N_KINDS };
@@ -18,7 +20,7 @@ typedef struct product {
     const pnb_ctx *ctx;
     pnb__kernels k;
     size_t rows, depth, columns;
-    void *a, *w, *bias, *c, *work;
+    void *a, *half_a, *w, *bias, *c, *work;
     pnb__packed packed;
     int kind;
 } product;
@@ -72,6 +74,7 @@ static void prepare(product *p)
 
 static void multiply(const product *p)
 {
+    bool by_halves = p->kind == BF16 && p->k.halves_gain;
     const pnb__gemm_args args = {.trans_b = true,
                                  .m = p->rows,
                                  .n = p->columns,
@@ -81,13 +84,15 @@ static void multiply(const product *p)
                                  .ldc = p->columns,
                                  .n_batch = 1,
                                  .alpha = 1,
-                                 .a = p->a,
+                                 .a = by_halves ? p->half_a : p->a,
                                  .b = p->packed.data == NULL ? p->w : NULL,
                                  .c = p->c,
                                  .bias = p->bias,
                                  .act = PNB__IDENTITY,
                                  .packed = p->packed.data == NULL ? NULL : &p->packed,
-                                 .work = p->work};
+                                 .work = p->work,
+                                 .a_halves = by_halves,
+                                 .c_halves = by_halves};
     if (p->kind == INT8)
         p->k.gemm_i8(p->ctx, &args);
     else if (p->kind == BF16)
@@ -116,7 +121,10 @@ static void time_shape(product *p, double seconds, bool is_last)
     size_t n_a = p->rows * p->depth, n_w = p->columns * p->depth, n_c = p->rows * p->columns;
     p->a = room(n_a * sizeof(float)), p->w = room(n_w * sizeof(float));
     p->c = room(n_c * sizeof(float)), p->bias = room(p->columns * sizeof(float));
+    p->half_a = room(n_a * sizeof(uint16_t));
     fill(p->a, n_a, 1);
+    for (size_t i = 0; i < n_a; i++)
+        ((uint16_t *)p->half_a)[i] = pnb__bf16_of(((float *)p->a)[i]);
     fill(p->w, n_w, 2);
     fill(p->bias, p->columns, 3);
     printf("{\"shape\": [%zu, %zu, %zu]", p->rows, p->depth, p->columns);
@@ -124,6 +132,7 @@ static void time_shape(product *p, double seconds, bool is_last)
         printf(", \"%s\": %.6g", kinds[p->kind], time_one(p, seconds));
     printf("}%s", is_last ? "" : ", ");
     pnb__free_aligned(p->a);
+    pnb__free_aligned(p->half_a);
     pnb__free_aligned(p->w);
     pnb__free_aligned(p->c);
     pnb__free_aligned(p->bias);

