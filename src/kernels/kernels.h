@@ -469,6 +469,7 @@ typedef struct pnb__kernels {
     size_t halves_head_dim; /* values between kernels may be kept in bfloat16 where they are rounded
                                to it anyway, with heads of attention up to this; 0: no halves */
     bool halves_gain;       /* and that is faster, not smaller alone: encoding keeps them so too */
+    bool i8_halves;         /* gemm_i8 takes a_halves and c_halves as well, with halves_gain */
     void (*products_bf16)(const pnb__bf16_args *a);  /* NULL where floats are as fast */
     void (*dots_bf16)(const pnb__bf16_dots_args *a); /* with products_bf16 */
     void (*products_i8)(const pnb__i8_args *a);      /* NULL where it is not twice as fast */

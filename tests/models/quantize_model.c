@@ -142,9 +142,10 @@ static void test_every_device_reads_them(void **state)
                 continue;
             m = open_on(device, dir);
             embed(m, there);
-            /* a last bit of a norm may move an activation to the next level */
-            assert_true(cosine(here, there, dim) > 0.9999);
-            assert_true(cosine(here + dim, there + dim, dim) > 0.9999);
+            /* a last bit of a norm may move an activation to the next level; a tile unit's come in
+             * halves: both sides are 1e-4 off the floats, each in its own way */
+            assert_true(cosine(here, there, dim) > 0.9998);
+            assert_true(cosine(here + dim, there + dim, dim) > 0.9998);
             pnb_model_free(m);
             pnb_ctx_free(device);
         }

@@ -75,10 +75,12 @@ int pnb__linear_bf16_parts(const pnb__tensor *t)
     return rounds_to_bf16(t->graph, weight_of(t)) ? weight_of(t)->bf16_parts : 0;
 }
 
-/* Factors of its product are rounded to bfloat16, whole or as the weight is at the moment. */
+/* Factors of its product are rounded to bfloat16, whole or as the weight is at the moment; or its
+ * rows to bytes, which what bfloat16 takes from them changes little beside. */
 static bool rounds(const pnb__tensor *t)
 {
-    return pnb__linear_bf16_parts(t) == 1 || rounds_in_training(t);
+    return pnb__linear_bf16_parts(t) == 1 || rounds_in_training(t) ||
+           (pnb__linear_store(t) == PNB__STORE_I8 && t->graph->kernels.i8_halves);
 }
 
 /* x alone is rounded by the product: bias, col_scale and residual meet its sum in floats. */

@@ -214,6 +214,7 @@ static void i8_body(run *r, fixture *x)
 {
     const gemm_shape *c = r->user;
     pnb__gemm_args g = gemm_args_of(r, x, c);
+    size_t n_c = g.m * g.ldc;
     size_t bytes = r->k.gemm_i8_work(g.m, g.k);
     pnb__packed packed = {.k = g.k, .n = c->n_packed, .store = PNB__STORE_I8, .levels = c->levels};
     packed.bytes = r->k.gemm_i8_pack_bytes(g.k, c->n_packed);
@@ -221,8 +222,16 @@ static void i8_body(run *r, fixture *x)
     r->k.gemm_i8_pack(r->ctx, c->bytes, P(r, x, c->b_scale), &packed);
     g.b = NULL, g.packed = &packed, g.packed_first = c->first;
     g.work = work_alloc(bytes);
+    g.a_halves = r->k.i8_halves && c->a_halves, g.c_halves = r->k.i8_halves && c->c_halves;
+    uint16_t *a = g.a_halves ? halves_of(g.a, g.m * g.lda) : NULL;
+    uint16_t *out = g.c_halves ? halves_of(g.c, n_c) : NULL;
+    float *keep = g.c;
+    g.a = g.a_halves ? a : g.a, g.c = g.c_halves ? out : g.c;
     r->k.gemm_i8(r->ctx, &g);
+    if (g.c_halves)
+        widen(r, out, n_c, keep);
     wait_for(&r->k, r->ctx);
+    free(a);
     work_free(g.work, bytes);
     work_free(packed.data, packed.bytes);
 }
@@ -254,8 +263,13 @@ static void gemm_i8_shapes(shape *s)
     c.levels = flag(s, "8 bits") ? PNB__I8_LEVELS_8BIT : PNB__I8_LEVELS_7BIT;
     draw_ending(s, &c);
     c.scale = false;
-    c.g.ldb = 0; /* no b in reals */
-    fixture x = fixture_of(s, 1e-5, 2e-6);
+    c.a_halves = flag(s, "a_halves"); /* which hold the levels */
+    c.c_halves = flag(s, "c_halves");
+    if (c.c_halves)
+        c.pre = c.residual = c.in_place = false;
+    double of_c = c.c_halves ? 0.01 : 0; /* the result is rounded */
+    c.g.ldb = 0;                         /* no b in reals */
+    fixture x = fixture_of(s, 1e-5 + of_c, 2e-6 + of_c);
     add_arrays(&c, &x);
     put_on_levels(s, &c, x.arrays[c.a].init);
     for (size_t i = 0; i < x.arrays[c.b_scale].n; i++)
