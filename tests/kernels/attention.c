@@ -411,7 +411,7 @@ static void test_halves_masks(void **state)
     (void)state;
     static const size_t sizes[][4] = {{65, 65, 64, 0},  {17, 80, 64, 0},  {80, 17, 64, 0},
                                       {64, 64, 80, 0},  {70, 100, 32, 5}, {1, 40, 64, 0},
-                                      {20, 140, 64, 0}, {140, 20, 64, 0}};
+                                      {20, 140, 64, 0}, {140, 20, 64, 0}, {40, 530, 64, 0}};
     for (size_t i = 0; i < PNB_COUNT(sizes); i++)
         for (int bits = 1; bits < 4; bits++) {
             const size_t *z = sizes[i];
