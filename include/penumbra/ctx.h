@@ -77,7 +77,7 @@ typedef struct pnb_ctx_opts {
     int n_threads;        /* 0: all cores this process may use */
     pnb_device device;    /* PNB_DEVICE_CPU */
     int device_index;     /* of CUDA: which of the machine's devices, as the driver numbers them */
-    pnb_isa isa;          /* PNB_ISA_AUTO; results may differ in the last bits between two */
+    pnb_isa isa;          /* PNB_ISA_AUTO, the fastest; last bits may differ between two */
     bool batch_invariant; /* an input's embedding has the same bits in every batch; costs speed only
                              where products go through BLAS (machines without AVX2) */
     pnb_log_fn log;       /* may be NULL: silent */

@@ -248,11 +248,14 @@ typedef struct pnb__cpu {
     bool avx2;     /* with FMA and F16C */
     bool avx512;   /* F, BW, VL, DQ */
     bool vnni, bf16;
+    bool bf16_gains; /* its instruction outruns floats: AMD's; Intel's takes twice their time */
     bool amx_tile, amx_int8, amx_bf16; /* the processor has them */
     bool amx_allowed;                  /* and the system lets this process use tiles */
 } pnb__cpu;
 pnb__cpu pnb__cpu_look(void);
-pnb_isa pnb__cpu_best(const pnb__cpu *cpu); /* never AUTO, never EMULATED */
+/* The last set that it has, and the one that is fastest; never AUTO, never EMULATED. */
+pnb_isa pnb__cpu_best(const pnb__cpu *cpu);
+pnb_isa pnb__cpu_fastest(const pnb__cpu *cpu);
 
 /* ---- ctx.c ---- */
 struct pnb__kernels;

@@ -76,7 +76,7 @@ static pnb_status resolve_isa(pnb_isa wanted, pnb_isa *out, pnb_error *err)
         return pnb__fail(err, PNB_UNSUPPORTED,
                          "instruction set %s wanted, this machine has %s; ask for auto",
                          pnb_isa_name(wanted), pnb_isa_name(best));
-    *out = wanted == PNB_ISA_AUTO ? best : wanted;
+    *out = wanted == PNB_ISA_AUTO ? pnb__cpu_fastest(&cpu) : wanted;
     return PNB_OK;
 }
 
