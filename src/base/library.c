@@ -5,6 +5,7 @@
 #include "base/library.h"
 
 #include <dlfcn.h>
+#include <pthread.h>
 #include <string.h>
 
 pnb_status pnb__library_open(void **handle, const pnb__library *library, const char *const *names,
@@ -25,5 +26,17 @@ pnb_status pnb__library_open(void **handle, const pnb__library *library, const c
     if (*handle != NULL)
         dlclose(*handle);
     *handle = NULL;
+    return status;
+}
+
+pnb_status pnb__library_open_once(void **handle, const pnb__library *library,
+                                  const char *const *names, void *const *places, size_t n,
+                                  pnb_error *err)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    pthread_mutex_lock(&lock);
+    pnb_status status =
+        *handle != NULL ? PNB_OK : pnb__library_open(handle, library, names, places, n, err);
+    pthread_mutex_unlock(&lock);
     return status;
 }

@@ -20,6 +20,12 @@ typedef struct pnb__library {
     pnb__library_open(handle, library, (const char *const[]){FUNCTIONS(PNB__LIBRARY_NAME)},        \
                       (void *const[]){FUNCTIONS(PNB__LIBRARY_PLACE)},                              \
                       PNB_COUNT(((const char *const[]){FUNCTIONS(PNB__LIBRARY_NAME)})), err)
+/* The same for a library whose functions stand in a variable of the process: opened by whoever asks
+ * first; a failure is not remembered. */
+#define PNB__LIBRARY_OPEN_ONCE(handle, library, FUNCTIONS, err)                                    \
+    pnb__library_open_once(handle, library, (const char *const[]){FUNCTIONS(PNB__LIBRARY_NAME)},   \
+                           (void *const[]){FUNCTIONS(PNB__LIBRARY_PLACE)},                         \
+                           PNB_COUNT(((const char *const[]){FUNCTIONS(PNB__LIBRARY_NAME)})), err)
 #define PNB__LIBRARY_NAME(name) #name,
 #define PNB__LIBRARY_PLACE(name) &lib->name,
 
@@ -28,5 +34,9 @@ typedef struct pnb__library {
  * Errors  UNSUPPORTED: what the loader says and what to install; *handle is NULL */
 pnb_status pnb__library_open(void **handle, const pnb__library *library, const char *const *names,
                              void *const *places, size_t n, pnb_error *err);
+/* Nothing where *handle is not NULL; under one lock of the process. Errors as above. */
+pnb_status pnb__library_open_once(void **handle, const pnb__library *library,
+                                  const char *const *names, void *const *places, size_t n,
+                                  pnb_error *err);
 
 #endif

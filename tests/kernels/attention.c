@@ -423,12 +423,91 @@ static void test_halves_masks(void **state)
         }
 }
 
+/* Two heads of 16 numbers whose rows are as far apart as a padded head is long; q, k and v apart.
+ */
+enum { APART_Q = 40, APART_DIM = 16, APART_ROW = 2 * APART_DIM, APART_ALL = APART_Q * APART_ROW };
+
+/* Output of forward of one batch item in halves, by a table; false where that keeps none. */
+static bool attend_apart(int table, const uint16_t *values, int32_t *kv_len, float *out)
+{
+    pnb__kernels k;
+    pnb_ctx *ctx;
+    uint16_t halves[APART_ALL];
+    if (!table_at(table, &k, 1, &ctx))
+        return false;
+    pnb__attention_args a = {.n_batch = 1,
+                             .n_heads = 2,
+                             .n_q = APART_Q,
+                             .n_kv = APART_Q,
+                             .head_dim = APART_DIM,
+                             .row_q = APART_ROW,
+                             .row_kv = APART_ROW,
+                             .row_out = APART_ROW,
+                             .q = values,
+                             .k = values + APART_ALL,
+                             .v = values + 2 * APART_ALL,
+                             .out = halves,
+                             .scale = 0.25,
+                             .kv_len = kv_len,
+                             .rounds = true,
+                             .halves = true};
+    bool keeps = k.real == PNB__F32 && k.halves_head_dim >= APART_DIM;
+    size_t bytes = keeps ? k.attention_work(ctx, &a, false) : 0;
+    a.work = work_alloc(bytes);
+    if (keeps)
+        k.attention(ctx, &a);
+    wait_for(&k, ctx);
+    for (size_t i = 0; i < APART_ALL && keeps; i++)
+        out[i] = pnb__bf16_widen(halves[i]);
+    work_free(a.work, bytes);
+    pnb_ctx_free(ctx);
+    return keeps;
+}
+
+static uint16_t *apart_values(void)
+{
+    uint16_t *values = malloc(3 * APART_ALL * sizeof *values); /* a read behind q, k, v is seen */
+    assert_non_null(values);
+    for (size_t i = 0; i < 3 * (size_t)APART_ALL; i++)
+        values[i] = pnb__bf16_of((float)(i % 17) / 17 - 0.5f);
+    return values;
+}
+
+/* What is no number in a head, or behind the valid keys, reaches no other head and no query. */
+static void test_heads_and_padding_keep_apart(void **state)
+{
+    (void)state;
+    float out[APART_ALL];
+    int n_tables = 0;
+    int32_t kv_len = 21;
+    for (int t = 0; t < N_TABLES; t++) {
+        uint16_t *values = apart_values();
+        values[3 * APART_ROW + APART_DIM] = pnb__bf16_of(NAN); /* query 3 of head 1 */
+        if (attend_apart(t, values, NULL, out)) {
+            n_tables++;
+            for (size_t i = 0; i < APART_ALL; i++)
+                assert_int_equal(isnan(out[i]) != 0,
+                                 i / APART_ROW == 3 && i % APART_ROW >= APART_DIM);
+        }
+        free(values);
+        values = apart_values();
+        for (size_t i = (size_t)kv_len * APART_ROW; i < APART_ALL; i++)
+            values[APART_ALL + i] = values[2 * APART_ALL + i] = pnb__bf16_of(NAN);
+        if (attend_apart(t, values, &kv_len, out))
+            for (size_t i = 0; i < APART_ALL; i++)
+                assert_true(isfinite(out[i]));
+        free(values);
+    }
+    assert_true(n_tables > 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rounded),        cmocka_unit_test(test_halves),
-        cmocka_unit_test(test_halves_masks),   cmocka_unit_test(test_sizes),
-        cmocka_unit_test(test_masks),          cmocka_unit_test(test_blocks),
-        cmocka_unit_test(test_extreme_scores), cmocka_unit_test(test_reference)};
+        cmocka_unit_test(test_rounded),      cmocka_unit_test(test_halves),
+        cmocka_unit_test(test_halves_masks), cmocka_unit_test(test_heads_and_padding_keep_apart),
+        cmocka_unit_test(test_sizes),        cmocka_unit_test(test_masks),
+        cmocka_unit_test(test_blocks),       cmocka_unit_test(test_extreme_scores),
+        cmocka_unit_test(test_reference)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

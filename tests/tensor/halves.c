@@ -324,12 +324,30 @@ static void test_two_readers(void **state)
     pnb_ctx_free(device);
 }
 
+#ifdef PNB_TEST_CUDA
+/* What a device's table takes is its own to say, whatever the host's under it would take. */
+static void test_a_device_over_tiles(void **state)
+{
+    (void)state;
+    pnb_ctx *ctx = context(EMULATED);
+    pnb__kernels k;
+    ctx->emulates_tiles = true;
+    pnb__kernels_fill_host(&k, ctx, PNB__F32);
+    assert_true(k.i8_halves);
+    pnb__kernels_fill(&k, ctx, PNB__F32);
+    assert_false(k.i8_halves); /* its gemm_i8 reads and writes floats */
+    assert_true(k.halves_gain);
+    pnb_ctx_free(ctx);
+}
+#endif
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
 #ifdef PNB_TEST_CUDA
         cmocka_unit_test(test_a_block),
         cmocka_unit_test(test_kept_values),
+        cmocka_unit_test(test_a_device_over_tiles),
 #endif
         cmocka_unit_test(test_encoding_on_processors),
         cmocka_unit_test(test_training),

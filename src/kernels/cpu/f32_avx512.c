@@ -33,8 +33,6 @@
 #include "kernels/cpu/loops/layernorm.inc"
 #include "kernels/cpu/loops/rearrange.inc"
 #include "kernels/cpu/loops/rows.inc"
-#include "kernels/cpu/products/gemm_i8_factors.inc"
-
 #include "kernels/cpu/products/gemm_i8.inc"
 
 #include "kernels/cpu/loops/halves.inc"

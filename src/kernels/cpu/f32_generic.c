@@ -34,8 +34,6 @@ static const pnb__tile_i8_fn tiles_i8[2][I8_ROWS] = TILE_I8_TABLE;
 #include "kernels/cpu/loops/layernorm.inc"
 #include "kernels/cpu/loops/rearrange.inc"
 #include "kernels/cpu/loops/rows.inc"
-#include "kernels/cpu/products/gemm_i8_factors.inc"
-
 #include "kernels/cpu/products/gemm_i8.inc"
 
 #include "kernels/cpu/loops/halves.inc"

@@ -18,6 +18,7 @@ extern "C" void pnb__cuda_overwrite(pnb__kernels *k)
     k->parts_gain = true; /* six products on tensor cores against one in floats */
     k->halves_head_dim = PNB__CUDA_HALVES_WIDTH;
     k->halves_gain = true;
+    k->i8_halves = false; /* whatever the host's table under this one takes */
 #define PNB__KERNEL(column, returns, name, parameters, names) OVERWRITE_##column(name)
 #include "kernels/kernels.def"
 }
