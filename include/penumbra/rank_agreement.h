@@ -49,14 +49,22 @@ typedef struct pnb_rank_agreement {
     pnb_interval figure[PNB_N_AGREEMENTS]; /* by pnb_agreement */
     pnb_interval lead[PNB_N_AGREEMENTS];   /* figure of the first score less that of this one, both
                                             * on the same resamples; 0 of the first itself */
+    /* Spearman of the first score where this one is held fixed (partial correlation of the ranks,
+     * in [-1,1]): what the first knows beside it. NaN of the first itself, with only_auroc, and
+     * where this one alone says all of the first or of what is known. */
+    pnb_interval held;
 } pnb_rank_agreement;
 
-/* Which rows AUROC calls high: known values above their median, or, where none is, those at it; so
- * that a known value of 0 or 1 is split into the two, whichever is the more common. */
+/* What known values allow. Which rows AUROC calls high: known values above their median, or, where
+ * none is, those at it; so that a known value of 0 or 1 is split into the two, whichever is the
+ * more common. */
 typedef struct pnb_known_split {
     double median;       /* mean of the two middle ones of an even number */
     size_t n_high;       /* rows that are high; all of them where all known values are equal */
     int includes_median; /* 1: high rows have known >= median, 0: known > median */
+    /* The Spearman that a score has on average which orders unequal rows right and all others by
+     * chance: below 1 where known values are equal; NaN where all are. */
+    double most_spearman;
 } pnb_known_split;
 /* The split of n known values, as pnb_rank_agreement_compute makes it.
  * Shape   known (n)      Errors  ARG (no rows), NUMERIC (not finite: names it), NOMEM */

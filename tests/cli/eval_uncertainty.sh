@@ -61,10 +61,12 @@ def look(side, level, name, known, score):
 images = [json.loads(line) for line in open("i.ids.jsonl")]
 bits = [r["ambiguity"]["entropy_bits"] for r in images]
 u = trace("i.jsonl")
+known_bits = {"pictures": bits}
 look("pictures", "all", "uncertainty", bits, u)
 texts = [json.loads(line) for line in open("t.ids.jsonl")]
 fits = collections.Counter(line.rstrip("\n").split("\t")[1] for line in open("foggy/truth/test.pairs"))
 bits = [math.log2(fits[r["id"]]) for r in texts]
+known_bits["captions"] = bits
 words = [re.findall(r"\w+", r["text"].lower()) for r in texts]
 holds = collections.Counter(w for text in words for w in set(text))
 scores = {"uncertainty": trace("t.jsonl"), "fewer words": [-len(w) for w in words],
@@ -80,8 +82,22 @@ for r in got["agreement"]:
     if r["score"] == "uncertainty":
         assert r["lead"] is None
         own = r["spearman"]
+        assert r["held"] is None
     elif own is not None and r["spearman"] is not None:
         assert abs(r["lead"] - (own - r["spearman"])) < 1.1e-3
+        assert -1 <= r["held_low"] <= r["held_high"] <= 1
+def counts(values):
+    return collections.Counter(values).values()
+for side, values in (("images", known_bits["pictures"]), ("texts", known_bits["captions"])):
+    n = len(values)
+    most = math.sqrt(1 - sum(t**3 - t for t in counts(values)) / (n**3 - n))
+    assert 0.3 < most < 0.99 and abs(got[side]["most_spearman"] - most) < 6e-4, (side, most)
+    assert "; %.2f is the most" % most in got["headline"]
+fewer = next(r for r in got["agreement"] if r["score"] == "fewer words" and r["level"] == "all")
+xy, xz, yz = (spearman(a, b) for a, b in (
+    (known_bits["captions"], scores["uncertainty"]), (known_bits["captions"], scores["fewer words"]),
+    (scores["uncertainty"], scores["fewer words"])))
+assert abs(fewer["held"] - (xy - xz * yz) / math.sqrt((1 - xz * xz) * (1 - yz * yz))) < 2e-3
 assert got["images"]["n_missing"] == 0 and got["texts"]["from"] == "truth"
 assert got["resampling"]["unit"].startswith("picture with")
 assert "of 60 pictures" in got["headline"].lower()

@@ -69,6 +69,12 @@ static double run_weight(const order *o, const uint32_t *weight, size_t begin, s
 
 /* ---- one sample ---- */
 
+/* Of a score: its figures by pnb_agreement, then what the first has where this one is held fixed.
+ */
+enum { HELD = PNB_N_AGREEMENTS, N_COLUMNS };
+/* Ranks that one sample needs at a time: of what is known, of the first score, of another one. */
+enum { KNOWN, FIRST, OTHER, N_RANKS };
+
 typedef struct rank_job {
     const pnb_known_rows *rows;
     order known, *score; /* [n_scores] */
@@ -76,9 +82,9 @@ typedef struct rank_job {
     pnb_bootstrap_opts boot;
     pnb__clusters clusters;
     size_t n_groups;
-    double *value;    /* [n_resamples + n_groups][n_scores][PNB_N_AGREEMENTS] */
+    double *value;    /* [n_resamples + n_groups][n_scores][N_COLUMNS] */
     uint32_t *weight; /* [threads][n] */
-    double *ranks;    /* [threads][2][n] */
+    double *ranks;    /* [threads][N_RANKS][n] */
     double *tree;     /* [threads][n + 1] */
 } rank_job;
 
@@ -190,25 +196,46 @@ static double auroc(const order *score, const unsigned char *is_high, size_t n,
     return low > 0.0 && high > 0.0 ? pairs / low / high : (double)NAN;
 }
 
+/* Correlation of the ranks of x and y where those of z are held fixed, from the three of pairs:
+ * (xy - xz yz) / sqrt((1 - xz^2)(1 - yz^2)). NaN where z says all of one of them. */
+static double partial(double xy, double xz, double yz)
+{
+    double left = (1.0 - xz * xz) * (1.0 - yz * yz);
+    if (!(left > 1e-12))
+        return (double)NAN;
+    return fmin(fmax((xy - xz * yz) / sqrt(left), -1.0), 1.0);
+}
+
+/* Spearman, tau and what is left of the first score's Spearman beside this one; out of score s. */
+static void rank_figures(const rank_job *job, size_t s, const uint32_t *weight, double total,
+                         double *ranks, double *tree, const double *of_first, double *out)
+{
+    size_t n = job->rows->n;
+    double *own = ranks + (s == 0 ? FIRST : OTHER) * n;
+    centred_ranks(&job->score[s], n, weight, total, own);
+    out[PNB_AGREEMENT_SPEARMAN] = spearman(ranks + KNOWN * n, own, n, weight);
+    out[PNB_AGREEMENT_KENDALL] = kendall(&job->known, &job->score[s], n, weight, total, tree);
+    if (s > 0)
+        out[HELD] = partial(of_first[PNB_AGREEMENT_SPEARMAN], out[PNB_AGREEMENT_SPEARMAN],
+                            spearman(ranks + FIRST * n, own, n, weight));
+}
+
 /* All figures of all scores on one weighting of the rows. */
 static void figures_on(const rank_job *job, const uint32_t *weight, int thread, double *out)
 {
     size_t n = job->rows->n;
-    double *ranks = job->ranks + (size_t)thread * 2 * n;
+    double *ranks = job->ranks + (size_t)thread * N_RANKS * n;
     double *tree = job->tree + (size_t)thread * (n + 1);
     double total = run_weight(&job->known, weight, 0, n);
+    const double *of_first = out;
     bool all = !job->rows->only_auroc;
     if (all)
-        centred_ranks(&job->known, n, weight, total, ranks);
-    for (size_t s = 0; s < job->rows->n_scores; s++, out += PNB_N_AGREEMENTS) {
-        const order *score = &job->score[s];
-        out[PNB_AGREEMENT_SPEARMAN] = out[PNB_AGREEMENT_KENDALL] = (double)NAN;
-        if (all) {
-            centred_ranks(score, n, weight, total, ranks + n);
-            out[PNB_AGREEMENT_SPEARMAN] = spearman(ranks, ranks + n, n, weight);
-            out[PNB_AGREEMENT_KENDALL] = kendall(&job->known, score, n, weight, total, tree);
-        }
-        out[PNB_AGREEMENT_AUROC] = auroc(score, job->is_high, n, weight);
+        centred_ranks(&job->known, n, weight, total, ranks + KNOWN * n);
+    for (size_t s = 0; s < job->rows->n_scores; s++, out += N_COLUMNS) {
+        out[PNB_AGREEMENT_SPEARMAN] = out[PNB_AGREEMENT_KENDALL] = out[HELD] = (double)NAN;
+        if (all)
+            rank_figures(job, s, weight, total, ranks, tree, of_first, out);
+        out[PNB_AGREEMENT_AUROC] = auroc(&job->score[s], job->is_high, n, weight);
     }
 }
 
@@ -216,7 +243,7 @@ static void figures_on(const rank_job *job, const uint32_t *weight, int thread, 
 
 static size_t n_values(const rank_job *job)
 {
-    return job->rows->n_scores * PNB_N_AGREEMENTS;
+    return job->rows->n_scores * N_COLUMNS;
 }
 
 static void run_resamples(void *user, size_t begin, size_t end, int thread)
@@ -261,19 +288,37 @@ static pnb_status summarise(const rank_job *job, const double *point, pnb_rank_a
         PNB_ALLOC(room, PNB_MAX(job->boot.n_resamples + job->n_groups, (size_t)1), err);
     if (status != PNB_OK)
         return status;
-    for (size_t s = 0; s < job->rows->n_scores; s++)
+    for (size_t s = 0; s < job->rows->n_scores; s++) {
         for (size_t f = 0; f < PNB_N_AGREEMENTS; f++) {
-            size_t own = s * PNB_N_AGREEMENTS + f;
+            size_t own = s * N_COLUMNS + f;
             out[s].figure[f].value = point[own];
             out[s].lead[f].value = point[f] - point[own];
             settle(job, own, SIZE_MAX, room, &out[s].figure[f]);
             settle(job, f, own, room, &out[s].lead[f]);
         }
+        out[s].held.value = point[s * N_COLUMNS + HELD];
+        settle(job, s * N_COLUMNS + HELD, SIZE_MAX, room, &out[s].held);
+    }
     pnb__free(room);
     return PNB_OK;
 }
 
 /* ---- the whole ---- */
+
+/* Average ranks of runs of t equal values have the variance of ranks 1..n less
+ * sum (t^3 - t) / (12 n); an order of all rows that is right, and chance within runs, correlates
+ * with them by the root of the share that is left. */
+static double most_spearman(const pnb__valued *sorted, size_t n)
+{
+    double left = (double)n * ((double)n * (double)n - 1.0), all = left;
+    for (size_t i = 0, end; i < n; i = end) {
+        for (end = i + 1; end < n && !(sorted[end].value > sorted[i].value);)
+            end++;
+        double t = (double)(end - i);
+        left -= t * (t * t - 1.0);
+    }
+    return left > 0.0 ? sqrt(left / all) : (double)NAN;
+}
 
 pnb_status pnb_known_split_of(const double *known, size_t n, pnb_known_split *out, pnb_error *err)
 {
@@ -285,7 +330,8 @@ pnb_status pnb_known_split_of(const double *known, size_t n, pnb_known_split *ou
         return status;
     double median = 0.5 * (sorted[(n - 1) / 2].value + sorted[n / 2].value);
     bool at = !(sorted[n - 1].value > median);
-    *out = (pnb_known_split){.median = median, .includes_median = at};
+    *out = (pnb_known_split){
+        .median = median, .includes_median = at, .most_spearman = most_spearman(sorted, n)};
     for (size_t i = 0; i < n; i++)
         out->n_high += at ? sorted[i].value >= median : sorted[i].value > median;
     pnb__free(sorted);
@@ -321,7 +367,7 @@ static pnb_status job_init(rank_job *job, size_t n_threads, pnb_error *err)
     PNB_TRY(
         PNB_ALLOC_ROWS(job->value, job->boot.n_resamples + job->n_groups + 1, n_values(job), err));
     PNB_TRY(PNB_ALLOC_ROWS(job->weight, n_threads, rows->n, err));
-    PNB_TRY(PNB_ALLOC_ROWS(job->ranks, n_threads, 2 * rows->n, err));
+    PNB_TRY(PNB_ALLOC_ROWS(job->ranks, n_threads, N_RANKS * rows->n, err));
     status = PNB_ALLOC_ROWS(job->tree, n_threads, rows->n + 1, err);
 done:
     return status;

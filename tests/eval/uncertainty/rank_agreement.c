@@ -82,6 +82,31 @@ static double spearman_by_counts(const double *x, const double *y, size_t n)
     return xy / sqrt(xx * yy);
 }
 
+/* Partial correlation as the correlation of what regressions on the ranks of z leave of those of x
+ * and y. */
+static double held_by_residuals(const double *x, const double *y, const double *z, size_t n)
+{
+    double rank[3][N] = {{0}}, slope[2] = {0}, zz = 0, xx = 0, yy = 0, xy = 0;
+    const double *of[3] = {x, y, z};
+    for (size_t k = 0; k < 3; k++)
+        for (size_t i = 0; i < n; i++)
+            for (size_t j = 0; j < n; j++)
+                rank[k][i] += 0.5 * sign(of[k][i] - of[k][j]);
+    for (size_t i = 0; i < n; i++) {
+        zz += rank[2][i] * rank[2][i];
+        slope[0] += rank[0][i] * rank[2][i];
+        slope[1] += rank[1][i] * rank[2][i];
+    }
+    for (size_t i = 0; i < n; i++) {
+        double a = rank[0][i] - slope[0] / zz * rank[2][i];
+        double b = rank[1][i] - slope[1] / zz * rank[2][i];
+        xx += a * a;
+        yy += b * b;
+        xy += a * b;
+    }
+    return xy / sqrt(xx * yy);
+}
+
 static void figures_by_definition(void **state)
 {
     (void)state;
@@ -102,6 +127,10 @@ static void figures_by_definition(void **state)
                 assert_near(got[s].lead[f].value, got[0].figure[f].value - want[f], 1e-12, 0);
                 assert_true(isnan(got[s].figure[f].low) && isnan(got[s].lead[f].high));
             }
+            assert_true(isnan(got[s].held.low) && isnan(got[0].held.value));
+            if (s > 0)
+                assert_near(got[s].held.value,
+                            held_by_residuals(w.known, w.score[0], w.score[s], N), 1e-12, 0);
         }
     }
 }
@@ -137,6 +166,27 @@ static double of_rows(void *user, const size_t *row, size_t n)
     return out;
 }
 
+/* Of the first score where that of the figure is held fixed. */
+static double held_of_rows(void *user, const size_t *row, size_t n)
+{
+    const one_figure *o = user;
+    double at[3][N]; /* what is known, the first score, the one held; resamples may have other n */
+    double *x[3], xy, xz, yz;
+    for (size_t k = 0; k < 3; k++) {
+        x[k] = n <= N ? at[k] : malloc(n * sizeof **x);
+        assert_non_null(x[k]);
+        for (size_t i = 0; i < n; i++)
+            x[k][i] =
+                k == 0 ? o->world->known[row[i]] : o->world->score[k == 1 ? 0 : o->score][row[i]];
+    }
+    assert_ok(pnb_spearman(x[0], x[1], n, &xy, err));
+    assert_ok(pnb_spearman(x[0], x[2], n, &xz, err));
+    assert_ok(pnb_spearman(x[1], x[2], n, &yz, err));
+    for (size_t k = 0; k < 3 && n > N; k++)
+        free(x[k]);
+    return (xy - xz * yz) / sqrt((1 - xz * xz) * (1 - yz * yz));
+}
+
 static double lead_of_rows(void *user, const size_t *row, size_t n)
 {
     one_figure first = *(const one_figure *)user;
@@ -170,6 +220,44 @@ static void resamples_are_rows_written_out(void **state)
             assert_near(got[s].lead[f].low, want.low, 1e-12, 0);
             assert_near(got[s].lead[f].high, want.high, 1e-12, 0);
         }
+    for (size_t s = 1; s < N_SCORES; s++) {
+        one_figure one = {&w, s, 0, 0};
+        pnb_interval want;
+        assert_ok(pnb_bootstrap(held_of_rows, &one, N, &boot, &want, err));
+        assert_true(isfinite(want.low) && want.low < want.high);
+        assert_near(got[s].held.low, want.low, 1e-12, 0);
+        assert_near(got[s].held.high, want.high, 1e-12, 0);
+    }
+}
+
+/* What ties leave: the mean over random orders of equal rows, and 1 without any. */
+static void most_that_ties_allow(void **state)
+{
+    (void)state;
+    enum { ORDERS = 4000 };
+    world w;
+    pnb_known_split split;
+    double score[N], sum = 0, at;
+    pnb__rng rng;
+    world_make(&w, 11);
+    for (size_t i = 0; i < N / 2; i++)
+        w.known[i] = 0; /* as many as half of them, beside runs of other lengths */
+    assert_ok(pnb_known_split_of(w.known, N, &split, err));
+    pnb__rng_init(&rng, 5, 0);
+    for (size_t t = 0; t < ORDERS; t++) {
+        for (size_t i = 0; i < N; i++)
+            score[i] = w.known[i] + 0.4 * pnb__rng_uniform(&rng);
+        assert_ok(pnb_spearman(w.known, score, N, &at, err));
+        sum += at / ORDERS;
+    }
+    assert_true(split.most_spearman < 0.95);
+    assert_near(split.most_spearman, sum, 1e-3, 0);
+    for (size_t i = 0; i < N; i++)
+        score[i] = (double)i;
+    assert_ok(pnb_known_split_of(score, N, &split, err));
+    assert_true(split.most_spearman == 1.0);
+    assert_ok(pnb_known_split_of((const double[]){3, 3, 3}, 3, &split, err));
+    assert_true(isnan(split.most_spearman));
 }
 
 /* Of 0 and 1 AUROC says all: the same as with the others, which are left out. */
@@ -189,6 +277,7 @@ static void only_auroc(void **state)
         const pnb_interval *a = &all[s].figure[PNB_AGREEMENT_AUROC],
                            *b = &one[s].figure[PNB_AGREEMENT_AUROC];
         assert_true(a->value == b->value && a->low == b->low && a->high == b->high);
+        assert_true(isnan(one[s].held.value) && (s == 0 || isfinite(all[s].held.high)));
         assert_true(isnan(one[s].figure[PNB_AGREEMENT_KENDALL].value) &&
                     isfinite(all[s].figure[PNB_AGREEMENT_KENDALL].low));
     }
@@ -301,7 +390,7 @@ static void what_has_no_figure(void **state)
     assert_near(got[0].figure[PNB_AGREEMENT_KENDALL].value, 1, 1e-15, 0);
     assert_near(got[0].figure[PNB_AGREEMENT_SPEARMAN].value, 1, 1e-15, 0);
     assert_near(got[1].figure[PNB_AGREEMENT_AUROC].value, 0.5, 0, 0);
-    assert_true(isnan(got[1].figure[PNB_AGREEMENT_SPEARMAN].value));
+    assert_true(isnan(got[1].figure[PNB_AGREEMENT_SPEARMAN].value) && isnan(got[1].held.value));
     /* 0 and 1 are told apart whichever is the more common */
     assert_ok(pnb_known_split_of(binary, 4, &split, err));
     assert_true(split.includes_median && split.n_high == 3);
@@ -323,11 +412,9 @@ static void what_has_no_figure(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(figures_by_definition),
-        cmocka_unit_test(resamples_are_rows_written_out),
-        cmocka_unit_test(threads_do_not_matter),
-        cmocka_unit_test(intervals_hold),
-        cmocka_unit_test(only_auroc),
+        cmocka_unit_test(figures_by_definition), cmocka_unit_test(resamples_are_rows_written_out),
+        cmocka_unit_test(most_that_ties_allow),  cmocka_unit_test(threads_do_not_matter),
+        cmocka_unit_test(intervals_hold),        cmocka_unit_test(only_auroc),
         cmocka_unit_test(what_has_no_figure),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -225,7 +225,8 @@ static void forget(group_result *g)
 {
     for (size_t k = 0; k < PNB__MAX_KNOWN_SCORES; k++)
         for (size_t a = 0; a < PNB_N_AGREEMENTS; a++)
-            g->score[k].figure[a] = g->score[k].lead[a] = (pnb_interval){NAN, NAN, NAN};
+            g->score[k].figure[a] = g->score[k].lead[a] = g->score[k].held =
+                (pnb_interval){NAN, NAN, NAN};
 }
 
 /* level -1: all rows. A group of one row has no figures. */
@@ -376,6 +377,9 @@ static void put_side_words(const known_run *run, int s, pnb__buf *text)
         pnb__buf_printf(text, ", %s the best control, \"%s\", with %.2f", how, side->name[best],
                         g->score[best].figure[PNB_AGREEMENT_SPEARMAN].value);
     }
+    if (g->split.most_spearman < 0.995)
+        pnb__buf_printf(text, "; %.2f is the most where so many are known to be equal",
+                        g->split.most_spearman);
     pnb__buf_puts(text, ".");
 }
 
@@ -402,6 +406,7 @@ static void put_side(const known_run *run, int s, pnb__result *r)
     pnb__result_int(r, "n_missing", NULL, (int64_t)side->n_missing);
     pnb__result_real(r, "median", NULL, split->median, 6);
     pnb__result_int(r, "n_high", NULL, (int64_t)split->n_high);
+    pnb__result_real(r, "most_spearman", NULL, split->most_spearman, 3);
     pnb__result_text(r, "high_is", NULL,
                      split->includes_median ? "at least the median" : "above the median");
     pnb__result_end(r);
@@ -429,6 +434,9 @@ static void put_rows(const pnb__known_side *side, const group_result *g, const c
         pnb__result_cell_real(r, k == 0 ? (double)NAN : lead[PNB_AGREEMENT_SPEARMAN].value, 3);
         pnb__result_cell_real(r, lead[PNB_AGREEMENT_SPEARMAN].low, 3);
         pnb__result_cell_real(r, lead[PNB_AGREEMENT_SPEARMAN].high, 3);
+        pnb__result_cell_real(r, g->score[k].held.value, 3);
+        pnb__result_cell_real(r, g->score[k].held.low, 3);
+        pnb__result_cell_real(r, g->score[k].held.high, 3);
     }
 }
 
@@ -440,11 +448,13 @@ static void put_table(const known_run *run, pnb__result *r)
         {"spearman_high", "to"}, {"kendall", "Kendall"},   {"kendall_low", NULL},
         {"kendall_high", NULL},  {"auroc", "AUROC"},       {"auroc_low", NULL},
         {"auroc_high", NULL},    {"lead", "lead"},         {"lead_low", "from"},
-        {"lead_high", "to"}};
-    pnb__result_table(r, "agreement",
-                      "what is known against scores; lead: Spearman of the "
-                      "uncertainty less that of a control",
-                      columns, PNB_COUNT(columns));
+        {"lead_high", "to"},     {"held", "held"},         {"held_low", NULL},
+        {"held_high", NULL}};
+    pnb__result_table(
+        r, "agreement",
+        "what is known against scores; lead: Spearman of the uncertainty less that of "
+        "a control; held: of the uncertainty where the control is held fixed",
+        columns, PNB_COUNT(columns));
     for (int s = 0; s < 2; s++) {
         int n_levels = run->is_measured[s] ? n_levels_of(&run->side[s]) : -1;
         for (int l = -1; l < n_levels; l++)
