@@ -33,17 +33,30 @@ def rows(stem):
 r = json.load(open("first"))
 ours = {(f["row"], f["figure"]): f["value"] for f in r["figures"]}
 near = lambda a, b: abs(a - b) < 1e-5
+def held(x, y, z):
+    xy, xz, yz = spearman(x, y), spearman(x, z), spearman(y, z)
+    return (xy - xz * yz) / math.sqrt((1 - xz * xz) * (1 - yz * yz))
 for row, stem in (("prolip", "prolip-0"), ("pfe", "pfe-0"), ("untrained head", None), ("ttda", "ttda-0")):
     if stem is None:
         stem = glob.glob("t/sets/untrained.*-0.images.safetensors")[0][len("t/sets/"):].split(".images")[0]
     ids, u = rows("t/sets/%s.images" % stem)
     bits = [x["ambiguity"]["entropy_bits"] for x in ids]
     assert near(ours[row, "image_rho"], spearman(bits, u)), (row, ours[row, "image_rho"], spearman(bits, u))
+    shapes = [x["ambiguity"]["n_shapes"] for x in ids]
+    held_shapes = held(bits, u, shapes)
     ids, u = rows("t/sets/%s.texts" % stem)
-    known = [x["entropy_bits"] for x in ids]
+    known, expected = ([x[key] for x in ids] for key in ("entropy_bits", "expected_bits"))
+    words = [-len(x["text"].split()) for x in ids]
     assert near(ours[row, "text_rho"], spearman(known, u)), (row, ours[row, "text_rho"])
+    assert near(ours[row, "text_expected"], spearman(expected, u)), (row, ours[row, "text_expected"])
+    if stem.startswith("untrained"):
+        assert (row, "image_held") not in ours and (row, "text_held") not in ours
+    else:
+        assert near(ours[row, "image_held"], held_shapes), (row, ours[row, "image_held"], held_shapes)
+        assert near(ours[row, "text_held"], held(expected, u, words)), (row, ours[row, "text_held"])
 words = [-len(x["text"].split()) for x in ids]
 assert near(ours["fewer words", "text_rho"], spearman(known, words))
+assert near(ours["fewer words", "text_expected"], spearman(expected, words))
 shapes = [len(json.loads(l)["shapes"]) for l in open("shapes.jsonl")]
 assert near(ours["ambiguity.n_shapes", "image_rho"], spearman(bits, shapes)), shapes
 for side, keys in ("image", ("untrained head", "ambiguity.n_shapes", "smaller file", "flatter picture")), \

@@ -23,11 +23,16 @@ enum {
 #define IMAGE_FIELD "ambiguity.entropy_bits"
 #define SHAPES_FIELD "ambiguity.n_shapes"
 #define TEXT_FIELD "entropy_bits"
+#define EXPECTED_FIELD "expected_bits"
+#define WORDS "fewer words"
 
 static const pnb__figure figures[] = {{"image_rho", "pictures \xCF\x81", 1, 3},
                                       {"image_control", "best control", 1, 3},
+                                      {"image_held", "shapes held", 1, 3},
                                       {"text_rho", "captions \xCF\x81", 1, 3},
                                       {"text_control", "best control", 1, 3},
+                                      {"text_expected", "expected \xCF\x81", 1, 3},
+                                      {"text_held", "words held", 1, 3},
                                       {"i2t_r1", "i2t R@1", 100, 1},
                                       {"t2i_r1", "t2i R@1", 100, 1}};
 
@@ -83,7 +88,7 @@ static const method methods[] = {METHODS(METHOD)};
     X(SHAPES_FIELD, "control: number of shapes")                                                   \
     X("smaller file", "control: smaller file")                                                     \
     X("flatter picture", "control: flatter picture")                                               \
-    X("fewer words", "control: fewer words")                                                       \
+    X(WORDS, "control: fewer words")                                                               \
     X("common words", "control: common words")
 #define TRAIN_ROW(kind, row, label, objective)                                                     \
     {                                                                                              \
@@ -133,6 +138,11 @@ static const char *const differs[] = {
     "The entropy of matches is no paper's: that of a softmax of cosines over the test captions "
     "(pictures), at the model's own scale (`eval uncertainty --of-matches`). It needs no "
     "variances.",
+    "Shapes held: \xCF\x81 on pictures where the number of their shapes is held fixed (partial "
+    "correlation of ranks): a variance that says how much a picture tells counts its shapes. "
+    "Expected: \xCF\x81 on captions against the number of scenes that they are expected to fit, "
+    "were all colours drawn anew, since of a specific caption the number counted is chance; words "
+    "held: that where the number of words is held fixed.",
     "About half of the pictures are clear, with an entropy of 0: an uncertainty without ties "
     "cannot reach a \xCF\x81 of 1; 0.92 is about the most.",
     "R@1 is of the most specific captions. Steps are those of every training, of methods on frozen "
@@ -273,6 +283,28 @@ static void put_controls(const pnb__reproduction *run, const pnb__known_found *s
                                side->score[k].figure[PNB_AGREEMENT_SPEARMAN].value);
 }
 
+/* What the uncertainty knows beside one control that is held fixed. */
+static void put_held(const pnb__reproduction *run, const method *m, const pnb__known_found *side,
+                     const char *control, const char *figure, json_t *found)
+{
+    for (size_t k = 1; k < PNB__MAX_KNOWN_SCORES; k++)
+        if (side->name[k] != NULL && strcmp(side->name[k], control) == 0)
+            pnb__reproduce_put(run, found, m->row, figure, side->score[k].held.value);
+}
+
+/* Captions against the number of scenes that they are expected to fit. */
+static void put_expected(const pnb__reproduction *run, const method *m, json_t *found,
+                         const pnb__known_found *captions)
+{
+    if (m->kind == TWIN) {
+        put_controls(run, captions, "text_expected", found);
+        return;
+    }
+    pnb__reproduce_put(run, found, m->row, "text_expected",
+                       captions->score[0].figure[PNB_AGREEMENT_SPEARMAN].value);
+    put_held(run, m, captions, WORDS, "text_held", found);
+}
+
 static void put_known(const pnb__reproduction *run, const method *m, json_t *found,
                       const pnb__known_found sides[2])
 {
@@ -291,6 +323,8 @@ static void put_known(const pnb__reproduction *run, const method *m, json_t *fou
                            sides[s].score[0].figure[PNB_AGREEMENT_SPEARMAN].value);
         pnb__reproduce_put(run, found, m->row, best[s], isfinite(most) ? most : (double)NAN);
     }
+    if (m->kind != TWIN)
+        put_held(run, m, &sides[0], SHAPES_FIELD, "image_held", found);
     json_object_set_new(found, "known",
                         json_pack("{s:o, s:o}", "pictures", side_json(&sides[0]), "captions",
                                   side_json(&sides[1])));
@@ -301,22 +335,28 @@ static void put_known(const pnb__reproduction *run, const method *m, json_t *fou
 static pnb_status measure_known(pnb__reproduction *run, const method *m, const twin *t,
                                 const pnb__pair_paths *sets, json_t *found)
 {
-    const pnb__known_opts opts = {.images = sets->images,
-                                  .texts = sets->texts,
-                                  .control_images = t->untrained.images,
-                                  .control_texts = t->untrained.texts,
-                                  .truth = run->images.truth,
-                                  .read = run->images.read,
-                                  .image_field = IMAGE_FIELD,
-                                  .text_field = TEXT_FIELD,
-                                  .control_field = SHAPES_FIELD,
-                                  .image_data = run->images.test,
-                                  .n_resamples = N_RESAMPLES,
-                                  .of_matches = m->of_matches};
+    pnb__known_opts opts = {.images = sets->images,
+                            .texts = sets->texts,
+                            .control_images = t->untrained.images,
+                            .control_texts = t->untrained.texts,
+                            .truth = run->images.truth,
+                            .read = run->images.read,
+                            .image_field = IMAGE_FIELD,
+                            .text_field = TEXT_FIELD,
+                            .control_field = SHAPES_FIELD,
+                            .image_data = run->images.test,
+                            .n_resamples = N_RESAMPLES,
+                            .of_matches = m->of_matches};
     pnb__known_found sides[2];
-    pnb_status status = pnb__known_measure(run->app, &opts, sides);
-    if (status == PNB_OK)
-        put_known(run, m, found, sides);
+    pnb_status status;
+    PNB_TRY(pnb__known_measure(run->app, &opts, sides));
+    put_known(run, m, found, sides);
+    opts.image_field = opts.control_field = NULL;
+    opts.text_field = EXPECTED_FIELD;
+    opts.n_resamples = 0;
+    PNB_TRY(pnb__known_measure(run->app, &opts, sides));
+    put_expected(run, m, found, &sides[1]);
+done:
     return status;
 }
 
