@@ -14,6 +14,7 @@
 struct uncertainty_args {
     pnb__uncertainty_report_sets model, control;
     pnb__known_opts known;
+    int64_t match_level; /* PNB__INT_UNSET: captions of all levels */
 };
 
 #define AT(field) PNB__FIELD(struct uncertainty_args, field)
@@ -50,6 +51,18 @@ static const pnb__option uncertainty_options[] = {
     PNB__ROW_REAL("scale", AT(known.scale), "A",
                   "Scale of the cosines in that softmax; without it the model's own",
                   PNB__RANGE(1e-6, 1e9)),
+    PNB__ROW_FILE(
+        "calibration", AT(known.calibration), "FILE",
+        "With --of-matches: the doubt about matches in place of that entropy, the sum over "
+        "the other set of what is open of yes or no, by the probability of each pair as "
+        "`penumbra calibrate` learned it from true pairs of other data. With --gallery "
+        "texts there it is the pictures' doubt, with --gallery images the captions'"),
+    PNB__ROW_FLAG("trust-calibration", AT(known.trust),
+                  "Take a calibration whose origin, or that of a set, is unknown"),
+    PNB__ROW_INT("match-level", AT(match_level), "N",
+                 "With --of-matches: pictures match captions of this level alone, as with --level "
+                 "of calibrate",
+                 PNB__RANGE(0, 7)),
     PNB__ROW_TEXT("control-field", AT(known.control_field), "FIELD",
                   "Another control: a number of the pictures' ids file, as "
                   "ambiguity.n_shapes; give one by which ambiguity should rise"),
@@ -80,6 +93,11 @@ static pnb_status run_known(pnb__app *app, const struct uncertainty_args *a, pnb
         return pnb__usage(app, "--of-matches needs --images");
     if (known.scale > 0 && !known.of_matches)
         return pnb__usage(app, "--scale goes with --of-matches");
+    int level = a->match_level == PNB__INT_UNSET ? -1 : (int)a->match_level;
+    if (!known.of_matches && (known.calibration != NULL || level >= 0))
+        return pnb__usage(app, "--calibration and --match-level go with --of-matches");
+    if (known.trust && known.calibration == NULL)
+        return pnb__usage(app, "--trust-calibration goes with --calibration");
     if (known.control_field != NULL && !of_images && known.class_key == NULL)
         return pnb__usage(app,
                           "--control-field goes with --entropy, --label-counts or --class-key");
@@ -90,6 +108,7 @@ static pnb_status run_known(pnb__app *app, const struct uncertainty_args *a, pnb
                    ? pnb__usage(app, "--cluster goes with --entropy, --text-entropy, "
                                      "--label-counts or --class-key")
                    : PNB_OK;
+    known.match_level = level >= 0 ? &level : NULL;
     known.images = a->model.images;
     known.texts = a->model.texts;
     known.truth = a->model.truth;

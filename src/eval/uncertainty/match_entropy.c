@@ -1,6 +1,10 @@
-/* Entropy of a query's softmax over a gallery: H = (log Z - sum_j w_j t_j / Z) / log 2 with
+/* What a query's matches leave open.
+ *
+ * Entropy of its softmax over a gallery: H = (log Z - sum_j w_j t_j / Z) / log 2 with
  * t_j = scale (s_j - max s), w_j = exp(t_j), Z = sum w: no term overflows, and no probability that
- * has become 0 meets a logarithm. Rows of scores come from eval/retrieval's visitor. */
+ * has become 0 meets a logarithm. Doubt: the sum of the entropies of yes or no, each of the
+ * probability that a calibration gives the pair. Rows of scores come from eval/retrieval's
+ * visitor. */
 #include "penumbra/match_entropy.h"
 
 #include <math.h>
@@ -48,5 +52,56 @@ pnb_status pnb_match_entropy_compute(const pnb_ctx *ctx, const pnb_rows *queries
     memcpy(out, j.entropy, queries->n * sizeof *out);
 done:
     pnb__free(j.entropy);
+    return status;
+}
+
+/* ---- doubt ---- */
+
+typedef struct doubt_job {
+    const pnb_match_probability_fit *fit;
+    size_t n_items;
+    double *doubt;
+} doubt_job;
+
+/* -p log2 p - (1 - p) log2 (1 - p), 0 at both ends. */
+static double yes_or_no(double p)
+{
+    return p > 0.0 && p < 1.0 ? -(p * log(p) + (1.0 - p) * log1p(-p)) / log(2.0) : 0.0;
+}
+
+static void doubt_of(void *user, int thread, size_t query, const double *score)
+{
+    const doubt_job *j = user;
+    double sum = 0.0;
+    (void)thread;
+    for (size_t i = 0; i < j->n_items; i++)
+        sum += yes_or_no(pnb_match_probability_fit_apply(j->fit, score[i], j->n_items));
+    j->doubt[query] = sum;
+}
+
+pnb_status pnb_match_doubt_compute(const pnb_ctx *ctx, const pnb_rows *queries,
+                                   const pnb_rows *gallery, const pnb_match_probability_fit *fit,
+                                   double *out, pnb_error *err)
+{
+    pnb_search_opts opts = pnb_search_opts_default();
+    doubt_job j = {.fit = fit, .n_items = gallery->n};
+    pnb_status status;
+    if (fit->depth > 0)
+        return pnb__fail(err, PNB_ARG,
+                         "a calibration of the first %zu hits says nothing of other pairs",
+                         fit->depth);
+    if (!fit->origin.has_measure)
+        return pnb__fail(err, PNB_ARG, "the calibration does not tell its measure");
+    if (queries->n == 0 || gallery->n == 0)
+        return pnb__fail(err, PNB_SHAPE, "%zu queries and %zu items: both need rows", queries->n,
+                         gallery->n);
+    opts.measure = fit->origin.measure;
+    opts.measure_opts = fit->origin.measure_opts;
+    PNB_TRY(PNB_ALLOC(j.doubt, queries->n, err));
+    const pnb__scores scores = pnb__scores_sets(queries, gallery, &opts);
+    PNB_TRY(pnb__scores_visit(ctx, &scores, doubt_of, &j, err));
+    memcpy(out, j.doubt, queries->n * sizeof *out);
+done:
+    pnb__free(j.doubt);
     return status;
 }

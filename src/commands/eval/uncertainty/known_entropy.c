@@ -13,11 +13,10 @@
 #include "commands/common/rows/row_clusters.h"
 #include "commands/common/rows/truth_units.h"
 #include "commands/common/set_use.h"
+#include "commands/eval/uncertainty/known_matches.h"
 #include "commands/eval/uncertainty/known_rows.h"
 #include "commands/eval/uncertainty/nearest.h"
-#include "penumbra/match_entropy.h"
 #include "penumbra/rank_agreement.h"
-#include "penumbra/view.h"
 #include "sets/settle.h"
 
 enum { MAX_LEVELS = 8, N_GROUPS = MAX_LEVELS + 1 /* all, then by level */ };
@@ -91,31 +90,6 @@ static pnb_status check_control(const pnb_embeddings *set, const pnb_embeddings 
     return PNB_OK;
 }
 
-/* Over the rows of the other side, at the scale that was given, else the model's. */
-static pnb_status add_match_entropy(pnb__app *app, pnb__known_side *side,
-                                    const pnb_embeddings *other, double scale)
-{
-    pnb_error *err = &app->err;
-    pnb_view rows = {0}, gallery = {0};
-    double own = scale > 0 ? scale : side->set->info.logit_scale;
-    pnb_status status;
-    side->name[0] = "entropy of matches";
-    if (other == NULL)
-        return pnb__fail(err, PNB_ARG, "the entropy of matches needs both sets");
-    if (!(own > 0))
-        return pnb__fail(err, PNB_ARG,
-                         "the sets do not tell the scale of their model: name one with --scale");
-    PNB_TRY(PNB_ALLOC(side->score[0], side->set->n, err));
-    PNB_TRY(pnb_view_init(&rows, side->set, err));
-    PNB_TRY(pnb_view_init(&gallery, other, err));
-    status =
-        pnb_match_entropy_compute(app->ctx, &rows.rows, &gallery.rows, own, side->score[0], err);
-done:
-    pnb_view_reset(&rows);
-    pnb_view_reset(&gallery);
-    return status;
-}
-
 /* Uncertainty of the model and of the untrained head, whatever their families. */
 static pnb_status add_uncertainty(pnb__app *app, const pnb__known_opts *o, known_run *run, int s)
 {
@@ -127,7 +101,7 @@ static pnb_status add_uncertainty(pnb__app *app, const pnb__known_opts *o, known
     side->name[0] = "uncertainty";
     side->name[1] = "untrained head";
     if (o->of_matches)
-        PNB_TRY(add_match_entropy(app, side, run->set[1 - s], o->scale));
+        PNB_TRY(pnb__known_matches(app, o, side, run->set[1 - s]));
     else
         PNB_TRY(pnb__row_uncertainty(side->set, PNB_UNCERTAINTY_TRACE, &side->score[0], err));
     if (control != NULL) {
