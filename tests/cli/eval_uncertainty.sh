@@ -135,6 +135,83 @@ want 2 eval uncertainty --texts t.safetensors --text-entropy entropy_bits --of-m
 says "--of-matches needs --images"
 want 2 "${known[@]}" --scale 3
 says "--scale goes with --of-matches"
+
+# the doubt of a calibration: of pictures by captions of a level, of captions by pictures, each beside its control
+want 0 embed -m model --images foggy/train -o ti.safetensors -q
+want 0 embed -m model --texts foggy/train/captions.jsonl -o tt.safetensors -q
+want 0 calibrate --images ti.safetensors --texts tt.safetensors --truth foggy/truth/train.pairs \
+    --gallery texts --level 1 --method platt --measure mean -o of_texts.json -q
+# a model that learned nothing allows no fit in most ways: the same numbers for other pairs, and with other origins
+python3 - <<'END'
+import json
+def write(name, **changes):
+    fit = json.load(open("of_texts.json"))
+    for key, value in changes.items():
+        fit[key] = value
+    json.dump(fit, open(name + ".json", "w"))
+fit = json.load(open("of_texts.json"))
+write("of_images", query_origin=fit["gallery_origin"], gallery_origin=fit["query_origin"])
+write("first_hits", depth=5)
+for name, weights in (("of_others", "0" * 64), ("of_nobody", "")):
+    write(name, query_origin=dict(fit["query_origin"], weights_sha256=weights))
+END
+want 0 "${known[@]}" --bootstrap 0 --of-matches --calibration of_texts.json --match-level 1 --scale 4 --json
+cp out doubt.json
+want 0 "${known[@]}" --bootstrap 0 --of-matches --calibration of_images.json --scale 4 --json
+cp out doubt_texts.json
+check "the doubt about matches by its definition, on the side it was fitted for" python3 - <<'END'
+import json, math
+from ranks import spearman
+def rows(path):
+    return [[v / math.sqrt(sum(x * x for x in r["mean"])) for v in r["mean"]] for r in map(json.loads, open(path))]
+ids, captions = ([json.loads(line) for line in open(p + ".ids.jsonl")] for p in "it")
+i, t = rows("i.jsonl"), rows("t.jsonl")
+t = [m for m, r in zip(t, captions) if r["level"] == 1]
+assert 20 < len(t) < len(captions)
+fit = json.load(open("of_texts.json"))
+a, b, n = fit["platt"]["a"], fit["platt"]["b"], fit["n_gallery"]
+def h(p):
+    return -p * math.log2(p) - (1 - p) * math.log2(1 - p)
+def doubt(q):
+    return sum(h(1 / (1 + math.exp(-a * sum(x * y for x, y in zip(q, g)) - b) * len(t) / n)) for g in t)
+got = json.load(open("doubt.json"))["known_entropy"]["agreement"]
+first = {r["side"]: r for r in got if r["level"] == "all" and r["score"] in ("doubt about matches", "entropy of matches")}
+want = spearman([r["ambiguity"]["entropy_bits"] for r in ids], [doubt(q) for q in i])
+assert first["pictures"]["score"] == "doubt about matches" and first["captions"]["score"] == "entropy of matches"
+assert abs(first["pictures"]["spearman"] - want) < 6e-3, (first, want)
+other = {r["side"]: r for r in json.load(open("doubt_texts.json"))["known_entropy"]["agreement"]
+         if r["level"] == "all" and r["score"] in ("doubt about matches", "entropy of matches")}
+assert other["captions"]["score"] == "doubt about matches" and other["pictures"]["score"] == "entropy of matches"
+plain = {r["side"]: r for r in json.load(open("matches.json"))["known_entropy"]["agreement"]
+         if r["level"] == "all" and r["score"] == "entropy of matches"}
+assert other["pictures"]["spearman"] == plain["pictures"]["spearman"]
+assert first["captions"]["spearman"] == plain["captions"]["spearman"]  # pictures have no levels
+END
+want 0 "${known[@]}" --bootstrap 0 --of-matches --match-level 0 --scale 4 --json
+check "captions of one level are another gallery" python3 -c '
+import json
+a, b = (next(r for r in json.load(open(p))["known_entropy"]["agreement"] if r["side"] == "pictures")
+        for p in ("out", "matches.json"))
+assert a["score"] == b["score"] == "entropy of matches" and a["spearman"] != b["spearman"]'
+want 1 "${known[@]}" --of-matches --match-level 7
+says "no caption of level 7 to match"
+want 2 "${known[@]}" --calibration of_texts.json
+says "--calibration and --match-level go with --of-matches"
+want 2 "${known[@]}" --match-level 1
+says "--calibration and --match-level go with --of-matches"
+want 2 "${known[@]}" --of-matches --trust-calibration
+says "--trust-calibration goes with --calibration"
+want 1 "${known[@]}" --of-matches --calibration foggy/truth/test.pairs
+says "foggy/truth/test.pairs"
+want 1 "${known[@]}" --of-matches --calibration first_hits.json
+says "a calibration of the first 5 hits says nothing of other pairs"
+want 1 "${known[@]}" --of-matches --calibration of_others.json --match-level 1
+says "of_others.json was fitted for the weights 000000000000"
+want 1 "${known[@]}" --of-matches --calibration of_nobody.json --match-level 1
+says "--trust-calibration takes it on your word"
+want 0 "${known[@]}" --of-matches --calibration of_nobody.json --match-level 1 --trust-calibration --bootstrap 0 --scale 4 --json
+says "it is used on your word"
+check "and is the same" cmp -s out doubt.json
 want 0 "${known[@]}" --bootstrap 0 --control-field ambiguity.n_shapes --json
 check "a number of the ids file is a control" python3 - <<'END'
 import json
