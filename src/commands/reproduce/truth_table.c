@@ -10,18 +10,21 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "commands/calibrate/calibrate.h"
 #include "commands/eval/uncertainty/known_entropy.h"
 #include "commands/reproduce/adapters.h"
 #include "commands/reproduce/pcme_models.h"
+#include "commands/reproduce/truth_beside.h"
 #include "io/json/json.h"
 
 enum {
     MOST_SPECIFIC = 3, /* level of the captions that R@1 is of */
+    MOST_GENERAL = 0,  /* of those whose matches a picture may leave in doubt */
     N_RESAMPLES = 200,
     TTDA_PASSES = 8
 };
 #define IMAGE_FIELD "ambiguity.entropy_bits"
-#define SHAPES_FIELD "ambiguity.n_shapes"
+#define SHAPES_FIELD PNB__TRUTH_SHAPES_FIELD
 #define TEXT_FIELD "entropy_bits"
 #define EXPECTED_FIELD "expected_bits"
 #define WORDS "fewer words"
@@ -36,7 +39,7 @@ static const pnb__figure figures[] = {{"image_rho", "pictures \xCF\x81", 1, 3},
                                       {"i2t_r1", "i2t R@1", 100, 1},
                                       {"t2i_r1", "t2i R@1", 100, 1}};
 
-typedef enum kind { TRAINED, TWIN, TWIN_MATCHES, AUGMENTED, ADAPTED } kind;
+typedef enum kind { TRAINED, TWIN, TWIN_MATCHES, TWIN_DOUBT, AUGMENTED, ADAPTED } kind;
 typedef struct method {
     kind kind;
     bool of_matches; /* its uncertainty is the entropy of what a row matches */
@@ -64,6 +67,7 @@ typedef struct method {
     X(TRAIN, (TRAINED, "pcmepp", "PCME++", PCMEPP))                                                \
     X(TRAIN, (TRAINED, "pcme", "PCME", PCME))                                                      \
     X(MATCH, (TWIN_MATCHES, "twin-matches", "entropy of matches, twin", SIGLIP))                   \
+    X(MATCH, (TWIN_DOUBT, "twin-doubt", "doubt about matches, twin", SIGLIP))                      \
     X(MATCH, (TRAINED, "infonce-matches", "entropy of matches, InfoNCE", CLIP))                    \
     X(TRAIN, (AUGMENTED, "ttda", "TTDA *", SIGLIP))                                                \
     X(ADAPT, ("pfe", "PFE", "pfe", NULL, NULL))                                                    \
@@ -143,6 +147,9 @@ static const char *const differs[] = {
     "Expected: \xCF\x81 on captions against the number of scenes that they are expected to fit, "
     "were all colours drawn anew, since of a specific caption the number counted is chance; words "
     "held: that where the number of words is held fixed.",
+    "The doubt about matches sums what is open of yes or no over the 16 general captions, by "
+    "probabilities that `calibrate` learned from the twin's training pairs, which it has seen: on "
+    "others it would be surer that it is not sure.",
     "About half of the pictures are clear, with an entropy of 0: an uncertainty without ties "
     "cannot reach a \xCF\x81 of 1; 0.92 is about the most.",
     "R@1 is of the most specific captions. Steps are those of every training, of methods on frozen "
@@ -312,6 +319,8 @@ static void put_known(const pnb__reproduction *run, const method *m, json_t *fou
     static const char *const best[] = {"image_control", "text_control"};
     for (size_t s = 0; s < 2; s++) {
         double most = -INFINITY;
+        if (sides[s].n == 0)
+            continue;
         for (size_t k = 1; k < PNB__MAX_KNOWN_SCORES; k++)
             if (sides[s].name[k] != NULL)
                 most = fmax(most, sides[s].score[k].figure[PNB_AGREEMENT_SPEARMAN].value);
@@ -332,9 +341,11 @@ static void put_known(const pnb__reproduction *run, const method *m, json_t *fou
 
 /* ---- measuring ---- */
 
+/* calibration: of the pictures' doubt, captions are left out then; NULL: another uncertainty. */
 static pnb_status measure_known(pnb__reproduction *run, const method *m, const twin *t,
-                                const pnb__pair_paths *sets, json_t *found)
+                                const pnb__pair_paths *sets, const char *calibration, json_t *found)
 {
+    const int level = MOST_GENERAL;
     pnb__known_opts opts = {.images = sets->images,
                             .texts = sets->texts,
                             .control_images = t->untrained.images,
@@ -346,11 +357,17 @@ static pnb_status measure_known(pnb__reproduction *run, const method *m, const t
                             .control_field = SHAPES_FIELD,
                             .image_data = run->images.test,
                             .n_resamples = N_RESAMPLES,
-                            .of_matches = m->of_matches};
+                            .of_matches = m->of_matches,
+                            .calibration = calibration,
+                            .match_level = calibration != NULL ? &level : NULL};
     pnb__known_found sides[2];
     pnb_status status;
     PNB_TRY(pnb__known_measure(run->app, &opts, sides));
+    if (calibration != NULL)
+        sides[1] = (pnb__known_found){.n = 0};
     put_known(run, m, found, sides);
+    if (calibration != NULL)
+        return status;
     opts.image_field = opts.control_field = NULL;
     opts.text_field = EXPECTED_FIELD;
     opts.n_resamples = 0;
@@ -383,7 +400,7 @@ static pnb_status rank(pnb__reproduction *run, const method *m, const pnb__pair_
 static pnb_status measure_sets(pnb__reproduction *run, const method *m, const twin *t,
                                const pnb__pair_paths *sets, pnb_measure measure, json_t *found)
 {
-    pnb_status status = measure_known(run, m, t, sets, found);
+    pnb_status status = measure_known(run, m, t, sets, NULL, found);
     return status == PNB_OK ? rank(run, m, sets, measure, found) : status;
 }
 
@@ -448,6 +465,36 @@ static pnb_status measure_twin(pnb__reproduction *run, const method *m, const tw
     return measure_sets(run, m, t, &t->test, PNB_MEASURE_MEAN, found);
 }
 
+/* p(match) of the twin's training pairs, of pictures that search the most general captions. */
+static pnb_status calibrate(pnb__reproduction *run, const twin *t, const char *out)
+{
+    pnb__calibrate_opts opts = {.sets = pnb__retrieval_opts_default(),
+                                .gallery_is_texts = true,
+                                .out = out,
+                                .match = pnb_match_opts_default()};
+    opts.sets.images = t->train.images;
+    opts.sets.texts = t->train.texts;
+    opts.sets.truth = t->train.truth;
+    opts.sets.read = run->images.read;
+    opts.sets.level = MOST_GENERAL;
+    opts.sets.measure = PNB_MEASURE_MEAN;
+    return pnb__calibrate_run(run->app, &opts, NULL);
+}
+
+static pnb_status measure_doubt(pnb__reproduction *run, const method *m, uint64_t seed,
+                                const twin *t, json_t *found)
+{
+    char *path = NULL;
+    pnb_status status;
+    PNB_TRY(pnb__reproduce_path(run, "sets", m->row, seed, ".calibration.json", &path));
+    PNB_TRY(calibrate(run, t, path));
+    PNB_TRY(measure_known(run, m, t, &t->test, path, found));
+    status = rank(run, m, &t->test, PNB_MEASURE_MEAN, found);
+done:
+    pnb__free(path);
+    return status;
+}
+
 static pnb_status measure(pnb__reproduction *run, size_t stage, uint64_t seed, json_t *found)
 {
     const method *m = &methods[stage];
@@ -455,6 +502,8 @@ static pnb_status measure(pnb__reproduction *run, size_t stage, uint64_t seed, j
     pnb_status status = twin_open(run, seed, &t);
     if (status == PNB_OK && (m->kind == TWIN || m->kind == TWIN_MATCHES))
         status = measure_twin(run, m, &t, found);
+    else if (status == PNB_OK && m->kind == TWIN_DOUBT)
+        status = measure_doubt(run, m, seed, &t, found);
     else if (status == PNB_OK && m->kind == TRAINED)
         status = measure_trained(run, m, seed, &t, found);
     else if (status == PNB_OK && m->kind == AUGMENTED)
@@ -465,88 +514,7 @@ static pnb_status measure(pnb__reproduction *run, size_t stage, uint64_t seed, j
     return status;
 }
 
-/* ---- beside controls ---- */
-
-/* Mean over seeds of the k-th score's value, low end or high end. */
-static double over_seeds(const pnb__reproduction *run, size_t stage, const char *side, size_t k,
-                         const char *what, size_t end)
-{
-    double sum = 0.0;
-    for (size_t i = 0; i < run->opts->n_seeds; i++) {
-        const json_t *known = json_object_get(run->found[stage * run->opts->n_seeds + i], "known");
-        const json_t *score = json_array_get(json_object_get(known, side), k);
-        const json_t *value = json_array_get(json_object_get(score, what), end);
-        sum += json_is_number(value) ? json_number_value(value) : (double)NAN;
-    }
-    return sum / (double)run->opts->n_seeds;
-}
-
-static const char *score_name(const pnb__reproduction *run, size_t stage, const char *side,
-                              size_t k)
-{
-    const json_t *known = json_object_get(run->found[stage * run->opts->n_seeds], "known");
-    const char *name =
-        json_string_value(json_object_get(json_array_get(json_object_get(known, side), k), "name"));
-    return name != NULL && strcmp(name, SHAPES_FIELD) == 0 ? "number of shapes" : name;
-}
-
-static void put_three(const pnb__reproduction *run, size_t stage, const char *side, size_t k,
-                      const char *what, pnb__result *r)
-{
-    for (size_t end = 0; end < 3; end++)
-        pnb__result_cell_real(r, over_seeds(run, stage, side, k, what, end), 3);
-}
-
-static void put_beside(const pnb__reproduction *run, size_t stage, const char *side, pnb__result *r)
-{
-    size_t best = 0;
-    double most = -INFINITY;
-    if (isnan(over_seeds(run, stage, side, 0, "rho", 0)))
-        return;
-    for (size_t k = 1; score_name(run, stage, side, k) != NULL; k++) {
-        double rho = over_seeds(run, stage, side, k, "rho", 0);
-        if (rho > most) {
-            most = rho;
-            best = k;
-        }
-    }
-    double low = over_seeds(run, stage, side, best, "lead", 1);
-    double high = over_seeds(run, stage, side, best, "lead", 2);
-    pnb__result_cell_text(r, methods[stage].label);
-    pnb__result_cell_text(r, side);
-    put_three(run, stage, side, 0, "rho", r);
-    pnb__result_cell_text(r, best > 0 ? score_name(run, stage, side, best) : "");
-    pnb__result_cell_real(r, best > 0 ? most : (double)NAN, 3);
-    put_three(run, stage, side, best, "lead", r);
-    pnb__result_cell_text(r, low > 0 ? "ahead" : high < 0 ? "behind" : "not told apart");
-}
-
-static void put(const pnb__reproduction *run, pnb__result *r)
-{
-    static const pnb__column columns[] = {
-        {"method", "method"},   {"side", "side"},        {"rho", "\xCF\x81"},
-        {"rho_low", "from"},    {"rho_high", "to"},      {"control", "best control"},
-        {"control_rho", "its"}, {"lead", "lead"},        {"lead_low", "from"},
-        {"lead_high", "to"},    {"verdict", "it is ..."}};
-    static const char *const sides[] = {"pictures", "captions"};
-    pnb__result_table(r, "beside",
-                      "each uncertainty beside the best control: 95% intervals over clusters of "
-                      "pictures and captions, means over seeds",
-                      columns, PNB_COUNT(columns));
-    for (size_t s = 0; s < PNB_COUNT(sides); s++)
-        for (size_t k = 0; k < run->n_stages; k++)
-            put_beside(run, k, sides[s], r);
-    pnb__adapted_put_failed(run, r);
-}
-
-static void draw(const pnb__reproduction *run, pnb__page *page)
-{
-    (void)run;
-    pnb__page_section(page, "Beside controls",
-                      "Spearman of uncertainty and known entropy with 95% intervals over clusters, "
-                      "and its lead before the best of what needs no training.");
-    pnb__page_table(page, "beside", NULL);
-}
+/* ---- the whole ---- */
 
 const pnb__experiment pnb__experiment_truth_table = {.word = "truth-table",
                                                      .paper = "Uncertainty and known ambiguity, "
@@ -565,5 +533,5 @@ const pnb__experiment pnb__experiment_truth_table = {.word = "truth-table",
                                                      .shapes = pnb__pcme_scenes,
                                                      .check = check,
                                                      .measure = measure,
-                                                     .put = put,
-                                                     .draw = draw};
+                                                     .put = pnb__truth_beside_put,
+                                                     .draw = pnb__truth_beside_draw};
