@@ -1,7 +1,7 @@
 #!/usr/bin/env -S python3 -B
 """Claim: what a small model's matches leave open of a picture follows what is known to be open.
 
-    ambiguity.py [--scenes 100000] [--steps 8000] [--batch 128] [--seeds 0 1 2] [--save]
+    ambiguity.py [--scenes 100000] [--steps 11000] [--batch 128] [--seeds 0 1 2] [--save]
 
 A model without variances (ProLIP's towers, InfoNCE) is trained on scenes with some blur, occlusion and
 grey shapes, on their pictures as they are: zoom and shift would change what is left of what. The rest is
@@ -127,7 +127,7 @@ def options():
     p = argparse.ArgumentParser(description=__doc__,
                                 formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--scenes", type=int, default=100000)
-    p.add_argument("--steps", type=int, default=8000)
+    p.add_argument("--steps", type=int, default=11000)
     p.add_argument("--batch", type=int, default=128)
     p.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     p.add_argument("--save", action="store_true")
