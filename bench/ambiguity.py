@@ -8,10 +8,11 @@ grey shapes, on their pictures as they are: zoom and shift would change what is 
 read off it, on two test sets: of scenes like those, more than half of which leave nothing open, and of
 foggier ones, three quarters of which do (`data shapes`, blur 0.5, occlusion 0.3 or 0.5, grey 0.3 or 0.7):
 
-  pictures  the doubt about matches with the 16 general captions, by a calibration of the same set's
-            validation split (`calibrate --gallery texts --level 0`, `eval uncertainty --of-matches
-            --calibration`), against the entropy of what could be there; beside it the entropy of
-            matches, the best control, and the doubt where the number of shapes is held fixed
+  pictures  the doubt about matches with the 58 captions that name one shape or count them (levels 0
+            and 1), by calibrations of the same set's validation split (`calibrate --gallery texts
+            --level 0`, `eval uncertainty --of-matches --calibration`), against the entropy of what could
+            be there; beside it that of level 0 alone, the entropy of matches, the best control, and the
+            doubt where the number of shapes is held fixed
   captions  what AsymVLM, learned from the frozen rows of the validation split, says of those of the
             test split, against the number of scenes that a caption is expected to fit; beside it the
             number of words, and what it says where that is held fixed
@@ -29,7 +30,7 @@ from benchlib import WORK, once, penumbra
 from noise import embed
 
 TARGET, MINUTES = 0.8, 20
-LEVEL = 0  # the most general captions
+LEVELS = [0, 1]  # captions of one shape
 
 
 def train(folder, data, seed, o):
@@ -95,10 +96,11 @@ def measure(report, folder, data, what, seed, checkpoint):
     """One test set's table; the doubt's Spearman and what the truth allows."""
     name, own = "%s.seed%d" % (what, seed), "doubt about matches"
     val, test = (both(folder, name, checkpoint, data, split) for split in ("val", "test"))
-    fit = once(os.path.join(folder, name + ".calibration.json"), lambda path: penumbra(
+    fits = [once(os.path.join(folder, "%s.level%d.json" % (name, level)), lambda path, l=level: penumbra(
         "calibrate", *val, "--truth", os.path.join(data, "truth", "val.pairs"), "--gallery", "texts",
-        "--level", LEVEL, "--measure", "mean", "-q", "-o", path))
-    doubt, told = known(data, test, "--of-matches", "--calibration", fit, "--match-level", LEVEL)
+        "--level", l, "--measure", "mean", "-q", "-o", path)) for level in LEVELS]
+    doubt, told = known(data, test, "--of-matches", "--calibration", *fits, "--match-level", *LEVELS)
+    first, _ = known(data, test, "--of-matches", "--calibration", fits[0], "--match-level", LEVELS[0])
     entropy, _ = known(data, test, "--of-matches")
     asym, _ = known(data, adapted(folder, name, val, test, data))
     r1 = {f["figure"]: f for f in penumbra(
@@ -114,6 +116,7 @@ def measure(report, folder, data, what, seed, checkpoint):
         [own, "pictures", figure(doubt["pictures", own])],
         ["the same, number of shapes held fixed", "pictures",
          figure(doubt["pictures", "ambiguity.n_shapes"], "held")],
+        ["doubt about matches of level 0", "pictures", figure(first["pictures", own])],
         ["entropy of matches", "pictures", figure(entropy["pictures", "entropy of matches"])],
         ["AsymVLM, both sides", "pictures", figure(asym["pictures", "uncertainty"])],
         ["best control: " + control["score"], "pictures", figure(control)],

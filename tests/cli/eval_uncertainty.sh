@@ -193,6 +193,52 @@ import json
 a, b = (next(r for r in json.load(open(p))["known_entropy"]["agreement"] if r["side"] == "pictures")
         for p in ("out", "matches.json"))
 assert a["score"] == b["score"] == "entropy of matches" and a["spearman"] != b["spearman"]'
+# the doubts of two levels add up, and a softmax is over both
+want 0 calibrate --images ti.safetensors --texts tt.safetensors --truth foggy/truth/train.pairs \
+    --gallery texts --level 0 --method platt --measure mean -o of_general.json -q
+for order in "of_general.json of_texts.json --match-level 0 1" "of_texts.json of_general.json --match-level 1 0"; do
+    # shellcheck disable=SC2086
+    want 0 "${known[@]}" --bootstrap 0 --of-matches --scale 4 --json --calibration $order
+    cp out two.json
+    check "the sum of two levels, in either order: $order" python3 - <<'END'
+import json, math
+from ranks import spearman
+def rows(path):
+    return [[v / math.sqrt(sum(x * x for x in r["mean"])) for v in r["mean"]] for r in map(json.loads, open(path))]
+ids, captions = ([json.loads(line) for line in open(p + ".ids.jsonl")] for p in "it")
+i, t = rows("i.jsonl"), rows("t.jsonl")
+def h(p):
+    return -p * math.log2(p) - (1 - p) * math.log2(1 - p)
+def doubt(q):
+    sum_ = 0
+    for level, name in ((0, "of_general"), (1, "of_texts")):
+        fit = json.load(open(name + ".json"))
+        own = [m for m, r in zip(t, captions) if r["level"] == level]
+        a, b = fit["platt"]["a"], fit["platt"]["b"]
+        for g in own:
+            sum_ += h(1 / (1 + math.exp(-a * sum(x * y for x, y in zip(q, g)) - b) * len(own) / fit["n_gallery"]))
+    return sum_
+got = next(r for r in json.load(open("two.json"))["known_entropy"]["agreement"] if r["score"] == "doubt about matches")
+want = spearman([r["ambiguity"]["entropy_bits"] for r in ids], [doubt(q) for q in i])
+assert abs(got["spearman"] - want) < 6e-3, (got, want)
+END
+done
+want 0 "${known[@]}" --bootstrap 0 --of-matches --match-level 0 1 2 3 --scale 4 --json
+check "a softmax over all levels is one over all captions" python3 -c '
+import json
+a, b = (next(r for r in json.load(open(p))["known_entropy"]["agreement"] if r["side"] == "pictures")
+        for p in ("out", "matches.json"))
+assert a["spearman"] == b["spearman"]'
+want 2 "${known[@]}" --of-matches --calibration of_texts.json of_general.json --match-level 1
+says "2 files of --calibration and 1 levels of --match-level: each level has a calibration of its own"
+want 2 "${known[@]}" --of-matches --calibration of_texts.json of_general.json
+says "2 files of --calibration and 0 levels"
+want 2 "${known[@]}" --of-matches --match-level 1 1
+says "--match-level has 1 twice"
+want 2 "${known[@]}" --of-matches --match-level 12
+says "--match-level '12': levels are 0 to 7"
+want 1 "${known[@]}" --of-matches --calibration of_texts.json of_images.json --match-level 1 0 --scale 4
+says "of_images.json was fitted on"
 want 1 "${known[@]}" --of-matches --match-level 7
 says "no caption of level 7 to match"
 want 2 "${known[@]}" --calibration of_texts.json

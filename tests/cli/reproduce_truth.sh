@@ -113,11 +113,13 @@ twin_texts=${twin/images/texts}
 want 0 eval uncertainty --images "$twin" --texts "$twin_texts" --truth t/data/shapes/truth/test.pairs \
     --entropy ambiguity.entropy_bits --text-entropy entropy_bits --of-matches --bootstrap 0 --json -q
 cp out matches
-want 0 calibrate --images ${twin/frozen/frozen-train} --texts ${twin_texts/frozen/frozen-train} --truth t/data/shapes/truth/train.pairs \
-    --gallery texts --level 0 --measure mean -o again.json -q
-check "and so are the calibration of the doubt" cmp -s again.json t/sets/twin-doubt-0.calibration.json
+for level in 0 1; do
+    want 0 calibrate --images "${twin/frozen/frozen-train}" --texts "${twin_texts/frozen/frozen-train}" --truth t/data/shapes/truth/train.pairs \
+        --gallery texts --level $level --measure mean -o again$level.json -q
+    check "the calibration of level $level is calibrate's" cmp -s again$level.json t/sets/twin-doubt-0.level$level.json
+done
 want 0 eval uncertainty --images "$twin" --texts "$twin_texts" --truth t/data/shapes/truth/test.pairs --entropy ambiguity.entropy_bits \
-    --of-matches --calibration again.json --match-level 0 --bootstrap 0 --json -q
+    --of-matches --calibration again0.json again1.json --match-level 0 1 --bootstrap 0 --json -q
 check "and the doubt" python3 -c '
 import json
 own = next(r for r in json.load(open("out"))["known_entropy"]["agreement"] if r["score"] == "doubt about matches")

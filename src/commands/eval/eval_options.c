@@ -14,7 +14,7 @@
 struct uncertainty_args {
     pnb__uncertainty_report_sets model, control;
     pnb__known_opts known;
-    int64_t match_level; /* PNB__INT_UNSET: captions of all levels */
+    pnb__text_list calibrations, levels; /* of known.matches */
 };
 
 #define AT(field) PNB__FIELD(struct uncertainty_args, field)
@@ -45,24 +45,25 @@ static const pnb__option uncertainty_options[] = {
     PNB__ROW_FILE("pictures", AT(known.image_data), "DATA",
                   "Data set that the pictures are read from, for the controls of file size and "
                   "gradient; by default where their rows say they came from"),
-    PNB__ROW_FLAG("of-matches", AT(known.of_matches),
+    PNB__ROW_FLAG("of-matches", AT(known.matches.is_asked),
                   "Look at the entropy of what a row matches, a softmax over the rows of the other "
                   "set, in place of its own variance: models without variances have it too"),
-    PNB__ROW_REAL("scale", AT(known.scale), "A",
+    PNB__ROW_REAL("scale", AT(known.matches.scale), "A",
                   "Scale of the cosines in that softmax; without it the model's own",
                   PNB__RANGE(1e-6, 1e9)),
-    PNB__ROW_FILE(
-        "calibration", AT(known.calibration), "FILE",
-        "With --of-matches: the doubt about matches in place of that entropy, the sum over "
-        "the other set of what is open of yes or no, by the probability of each pair as "
-        "`penumbra calibrate` learned it from true pairs of other data. With --gallery "
-        "texts there it is the pictures' doubt, with --gallery images the captions'"),
-    PNB__ROW_FLAG("trust-calibration", AT(known.trust),
+    PNB__ROW_FILES(
+        "calibration", AT(calibrations), "FILE...",
+        "With --of-matches: the doubt about matches in place of that entropy, the sum "
+        "over the other set of what is open of yes or no, by the probability of each pair "
+        "as `penumbra calibrate` learned it from true pairs of other data. With --gallery "
+        "texts there it is the pictures' doubt, with --gallery images the captions'; of "
+        "several levels of captions give the calibration of each, whose doubts add up"),
+    PNB__ROW_FLAG("trust-calibration", AT(known.matches.trust),
                   "Take a calibration whose origin, or that of a set, is unknown"),
-    PNB__ROW_INT("match-level", AT(match_level), "N",
-                 "With --of-matches: pictures match captions of this level alone, as with --level "
-                 "of calibrate",
-                 PNB__RANGE(0, 7)),
+    PNB__ROW_LIST(
+        "match-level", AT(levels), "N...",
+        "With --of-matches: pictures match captions of these levels alone, 0 to 7, as with "
+        "--level of calibrate; with --calibration one for each file"),
     PNB__ROW_TEXT("control-field", AT(known.control_field), "FIELD",
                   "Another control: a number of the pictures' ids file, as "
                   "ambiguity.n_shapes; give one by which ambiguity should rise"),
@@ -78,6 +79,36 @@ static const pnb__option uncertainty_options[] = {
 };
 #undef AT
 
+/* Files and levels that go together. */
+static pnb_status read_matching(pnb__app *app, const struct uncertainty_args *a,
+                                pnb__known_matching *m)
+{
+    m->calibration = a->calibrations.items;
+    m->n_calibrations = a->calibrations.n;
+    m->n_levels = a->levels.n;
+    if (!m->is_asked && (m->n_calibrations > 0 || m->n_levels > 0))
+        return pnb__usage(app, "--calibration and --match-level go with --of-matches");
+    if (m->trust && m->n_calibrations == 0)
+        return pnb__usage(app, "--trust-calibration goes with --calibration");
+    if (m->n_levels > PNB__MAX_MATCH_LEVELS)
+        return pnb__usage(app, "--match-level takes at most %d levels", PNB__MAX_MATCH_LEVELS);
+    if (m->n_calibrations > 0 && m->n_calibrations != PNB_MAX(m->n_levels, (size_t)1))
+        return pnb__usage(app,
+                          "%zu files of --calibration and %zu levels of --match-level: each "
+                          "level has a calibration of its own",
+                          m->n_calibrations, m->n_levels);
+    for (size_t k = 0; k < m->n_levels; k++) {
+        const char *word = a->levels.items[k];
+        if (word[0] < '0' || word[0] > '7' || word[1] != '\0')
+            return pnb__usage(app, "--match-level '%.40s': levels are 0 to 7", word);
+        m->level[k] = word[0] - '0';
+        for (size_t before = 0; before < k; before++)
+            if (m->level[before] == m->level[k])
+                return pnb__usage(app, "--match-level has %d twice", m->level[k]);
+    }
+    return PNB_OK;
+}
+
 /* Fields that were asked for, with the sets they need; the object comes first in the result. */
 static pnb_status run_known(pnb__app *app, const struct uncertainty_args *a, pnb__result *r)
 {
@@ -89,15 +120,13 @@ static pnb_status run_known(pnb__app *app, const struct uncertainty_args *a, pnb
         return pnb__usage(app, "--entropy, --label-counts and --class-key need --images");
     if (known.image_data != NULL && !of_images && known.class_key == NULL)
         return pnb__usage(app, "--pictures goes with --entropy, --label-counts or --class-key");
-    if (known.of_matches && a->model.images == NULL)
+    if (known.matches.is_asked && a->model.images == NULL)
         return pnb__usage(app, "--of-matches needs --images");
-    if (known.scale > 0 && !known.of_matches)
+    if (known.matches.scale > 0 && !known.matches.is_asked)
         return pnb__usage(app, "--scale goes with --of-matches");
-    int level = a->match_level == PNB__INT_UNSET ? -1 : (int)a->match_level;
-    if (!known.of_matches && (known.calibration != NULL || level >= 0))
-        return pnb__usage(app, "--calibration and --match-level go with --of-matches");
-    if (known.trust && known.calibration == NULL)
-        return pnb__usage(app, "--trust-calibration goes with --calibration");
+    pnb_status status = read_matching(app, a, &known.matches);
+    if (status != PNB_OK)
+        return status;
     if (known.control_field != NULL && !of_images && known.class_key == NULL)
         return pnb__usage(app,
                           "--control-field goes with --entropy, --label-counts or --class-key");
@@ -108,7 +137,6 @@ static pnb_status run_known(pnb__app *app, const struct uncertainty_args *a, pnb
                    ? pnb__usage(app, "--cluster goes with --entropy, --text-entropy, "
                                      "--label-counts or --class-key")
                    : PNB_OK;
-    known.match_level = level >= 0 ? &level : NULL;
     known.images = a->model.images;
     known.texts = a->model.texts;
     known.truth = a->model.truth;

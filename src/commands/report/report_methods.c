@@ -82,7 +82,7 @@ static pnb_status add_entropy_of_matches(pnb__report *r, method_table *t)
     pnb__known_found found[2];
     if (o->control.images == NULL || o->control.texts == NULL)
         return PNB_OK;
-    job.of_matches = true;
+    job.matches.is_asked = true;
     pnb_status status = pnb__known_measure(r->app, &job, found);
     if (status == PNB_ARG) { /* sets that do not tell their scale */
         pnb_error_reset(&r->app->err);

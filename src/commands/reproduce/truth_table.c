@@ -19,7 +19,7 @@
 
 enum {
     MOST_SPECIFIC = 3, /* level of the captions that R@1 is of */
-    MOST_GENERAL = 0,  /* of those whose matches a picture may leave in doubt */
+    N_DOUBTED = 2,     /* levels of those whose matches a picture may leave in doubt, from 0 */
     N_RESAMPLES = 200,
     TTDA_PASSES = 8
 };
@@ -147,7 +147,7 @@ static const char *const differs[] = {
     "Expected: \xCF\x81 on captions against the number of scenes that they are expected to fit, "
     "were all colours drawn anew, since of a specific caption the number counted is chance; words "
     "held: that where the number of words is held fixed.",
-    "The doubt about matches sums what is open of yes or no over the 16 general captions, by "
+    "The doubt about matches sums what is open of yes or no over the captions of one shape, by "
     "probabilities that `calibrate` learned from the twin's training pairs, which it has seen: on "
     "others it would be surer that it is not sure.",
     "About half of the pictures are clear, with an entropy of 0: an uncertainty without ties "
@@ -341,11 +341,13 @@ static void put_known(const pnb__reproduction *run, const method *m, json_t *fou
 
 /* ---- measuring ---- */
 
-/* calibration: of the pictures' doubt, captions are left out then; NULL: another uncertainty. */
+/* calibration: [N_DOUBTED] of the pictures' doubt, captions are left out then; NULL: another
+ * uncertainty. */
 static pnb_status measure_known(pnb__reproduction *run, const method *m, const twin *t,
-                                const pnb__pair_paths *sets, const char *calibration, json_t *found)
+                                const pnb__pair_paths *sets, const char *const *calibration,
+                                json_t *found)
 {
-    const int level = MOST_GENERAL;
+
     pnb__known_opts opts = {.images = sets->images,
                             .texts = sets->texts,
                             .control_images = t->untrained.images,
@@ -357,9 +359,11 @@ static pnb_status measure_known(pnb__reproduction *run, const method *m, const t
                             .control_field = SHAPES_FIELD,
                             .image_data = run->images.test,
                             .n_resamples = N_RESAMPLES,
-                            .of_matches = m->of_matches,
-                            .calibration = calibration,
-                            .match_level = calibration != NULL ? &level : NULL};
+                            .matches = {.is_asked = m->of_matches,
+                                        .calibration = calibration,
+                                        .n_calibrations = calibration != NULL ? N_DOUBTED : 0,
+                                        .level = {0, 1},
+                                        .n_levels = calibration != NULL ? N_DOUBTED : 0}};
     pnb__known_found sides[2];
     pnb_status status;
     PNB_TRY(pnb__known_measure(run->app, &opts, sides));
@@ -465,8 +469,8 @@ static pnb_status measure_twin(pnb__reproduction *run, const method *m, const tw
     return measure_sets(run, m, t, &t->test, PNB_MEASURE_MEAN, found);
 }
 
-/* p(match) of the twin's training pairs, of pictures that search the most general captions. */
-static pnb_status calibrate(pnb__reproduction *run, const twin *t, const char *out)
+/* p(match) of the twin's training pairs, of pictures that search the captions of a level. */
+static pnb_status calibrate(pnb__reproduction *run, const twin *t, int level, const char *out)
 {
     pnb__calibrate_opts opts = {.sets = pnb__retrieval_opts_default(),
                                 .gallery_is_texts = true,
@@ -476,7 +480,7 @@ static pnb_status calibrate(pnb__reproduction *run, const twin *t, const char *o
     opts.sets.texts = t->train.texts;
     opts.sets.truth = t->train.truth;
     opts.sets.read = run->images.read;
-    opts.sets.level = MOST_GENERAL;
+    opts.sets.level = level;
     opts.sets.measure = PNB_MEASURE_MEAN;
     return pnb__calibrate_run(run->app, &opts, NULL);
 }
@@ -484,14 +488,18 @@ static pnb_status calibrate(pnb__reproduction *run, const twin *t, const char *o
 static pnb_status measure_doubt(pnb__reproduction *run, const method *m, uint64_t seed,
                                 const twin *t, json_t *found)
 {
-    char *path = NULL;
-    pnb_status status;
-    PNB_TRY(pnb__reproduce_path(run, "sets", m->row, seed, ".calibration.json", &path));
-    PNB_TRY(calibrate(run, t, path));
-    PNB_TRY(measure_known(run, m, t, &t->test, path, found));
+    static const char *const endings[N_DOUBTED] = {".level0.json", ".level1.json"};
+    char *path[N_DOUBTED] = {NULL};
+    pnb_status status = PNB_OK;
+    for (int l = 0; l < N_DOUBTED; l++) {
+        PNB_TRY(pnb__reproduce_path(run, "sets", m->row, seed, endings[l], &path[l]));
+        PNB_TRY(calibrate(run, t, l, path[l]));
+    }
+    PNB_TRY(measure_known(run, m, t, &t->test, (const char *const[]){path[0], path[1]}, found));
     status = rank(run, m, &t->test, PNB_MEASURE_MEAN, found);
 done:
-    pnb__free(path);
+    for (int l = 0; l < N_DOUBTED; l++)
+        pnb__free(path[l]);
     return status;
 }
 

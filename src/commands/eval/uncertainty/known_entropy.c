@@ -13,7 +13,6 @@
 #include "commands/common/rows/row_clusters.h"
 #include "commands/common/rows/truth_units.h"
 #include "commands/common/set_use.h"
-#include "commands/eval/uncertainty/known_matches.h"
 #include "commands/eval/uncertainty/known_rows.h"
 #include "commands/eval/uncertainty/nearest.h"
 #include "penumbra/rank_agreement.h"
@@ -100,8 +99,8 @@ static pnb_status add_uncertainty(pnb__app *app, const pnb__known_opts *o, known
     pnb_status status;
     side->name[0] = "uncertainty";
     side->name[1] = "untrained head";
-    if (o->of_matches)
-        PNB_TRY(pnb__known_matches(app, o, side, run->set[1 - s]));
+    if (o->matches.is_asked)
+        PNB_TRY(pnb__known_matches(app, &o->matches, side, run->set[1 - s]));
     else
         PNB_TRY(pnb__row_uncertainty(side->set, PNB_UNCERTAINTY_TRACE, &side->score[0], err));
     if (control != NULL) {

@@ -2,6 +2,7 @@
 #ifndef PNB_COMMANDS_EVAL_UNCERTAINTY_KNOWN_ENTROPY_H
 #define PNB_COMMANDS_EVAL_UNCERTAINTY_KNOWN_ENTROPY_H
 
+#include "commands/eval/uncertainty/known_matches.h"
 #include "commands/eval/uncertainty/known_rows.h"
 #include "penumbra/rank_agreement.h"
 #include "penumbra/truth.h"
@@ -21,12 +22,8 @@ typedef struct pnb__known_opts {
     const char *image_data;   /* data set that the pictures are read from again */
     const char *control_field;      /* of the pictures: what can be counted of them; NULL: none */
     const char *text_control_field; /* of the captions */
-    bool of_matches;                /* what a row's matches leave open, in place of its variance */
-    const char *calibration; /* of matches: the doubt it gives, in place of a softmax's entropy */
-    bool trust;              /* a calibration, or a set, of unknown origin is taken */
-    const int *match_level;  /* pictures match captions of this level alone; NULL: of all */
-    double scale;            /* of it; 0 or NaN: the model's own */
-    const char *cluster;     /* field of the ids files; NULL: what the truth connects */
+    pnb__known_matching matches;    /* what matches leave open, in place of a row's variance */
+    const char *cluster;            /* field of the ids files; NULL: what the truth connects */
     size_t n_resamples;
 } pnb__known_opts;
 

@@ -2,14 +2,28 @@
 #ifndef PNB_COMMANDS_EVAL_UNCERTAINTY_KNOWN_MATCHES_H
 #define PNB_COMMANDS_EVAL_UNCERTAINTY_KNOWN_MATCHES_H
 
-#include "commands/eval/uncertainty/known_entropy.h"
+#include "commands/eval/uncertainty/known_rows.h"
 
-/* Names and fills the first score of the side: the doubt about matches where o->calibration was
- * fitted on rows like these that searched rows like `other`, else the entropy of a softmax over
- * `other` (NULL: there is none, and the call fails), of captions those of o->match_level alone.
+enum { PNB__MAX_MATCH_LEVELS = 8 };
+
+/* Captions of a level have a probability of their own, and a calibration: general ones match often,
+ * specific ones hardly ever. */
+typedef struct pnb__known_matching {
+    bool is_asked;                    /* false: the variance of the row itself is looked at */
+    double scale;                     /* of the softmax; 0 or NaN: the model's own */
+    const char *const *calibration;   /* [n_calibrations] of one side, one for each level */
+    size_t n_calibrations;            /* 0: a softmax's entropy in place of their doubt */
+    bool trust;                       /* a calibration, or a set, of unknown origin is taken */
+    int level[PNB__MAX_MATCH_LEVELS]; /* pictures match captions of these levels alone */
+    size_t n_levels;                  /* 0: of all, and one calibration at most */
+} pnb__known_matching;
+
+/* Names and fills the first score of the side: the doubt about matches, summed over the levels,
+ * where the calibrations were fitted on rows like these that searched rows like `other`, else the
+ * entropy of a softmax over `other` (NULL: there is none, and the call fails).
  * Errors  ARG (no other set, no scale, a calibration of something else or of first hits),
- *         NOT_FOUND (no caption of that level), and those of loading and scoring */
-pnb_status pnb__known_matches(pnb__app *app, const pnb__known_opts *o, pnb__known_side *side,
+ *         NOT_FOUND (no caption of a level), and those of loading and scoring */
+pnb_status pnb__known_matches(pnb__app *app, const pnb__known_matching *m, pnb__known_side *side,
                               const pnb_embeddings *other);
 
 #endif
