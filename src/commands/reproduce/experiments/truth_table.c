@@ -13,8 +13,8 @@
 #include "commands/calibrate/calibrate.h"
 #include "commands/eval/uncertainty/known_entropy.h"
 #include "commands/reproduce/adapters.h"
+#include "commands/reproduce/experiments/truth_beside.h"
 #include "commands/reproduce/pcme_models.h"
-#include "commands/reproduce/truth_beside.h"
 #include "io/json/json.h"
 
 enum {
@@ -361,9 +361,7 @@ static pnb_status measure_known(pnb__reproduction *run, const method *m, const t
                             .n_resamples = N_RESAMPLES,
                             .matches = {.is_asked = m->of_matches,
                                         .calibration = calibration,
-                                        .n_calibrations = calibration != NULL ? N_DOUBTED : 0,
-                                        .level = {0, 1},
-                                        .n_levels = calibration != NULL ? N_DOUBTED : 0}};
+                                        .n_calibrations = calibration != NULL ? N_DOUBTED : 0}};
     pnb__known_found sides[2];
     pnb_status status;
     PNB_TRY(pnb__known_measure(run->app, &opts, sides));

@@ -2,7 +2,7 @@
  *
  * A stage keeps the figures of every score of its rows under "known"; from these come the lead
  * before the best control and its ends, and from the ends a word that says no more than they do. */
-#include "commands/reproduce/truth_beside.h"
+#include "commands/reproduce/experiments/truth_beside.h"
 
 #include <math.h>
 #include <string.h>
