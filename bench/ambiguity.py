@@ -22,7 +22,9 @@ the foggier scenes in the mean over the seeds, of trainings of at most 20 minute
 the deterministic model itself.
 """
 import argparse
+import json
 import os
+import shutil
 import sys
 
 import benchlib
@@ -30,25 +32,25 @@ from benchlib import WORK, once, penumbra
 from noise import embed
 
 TARGET, MINUTES = 0.8, 20
-LEVELS = [0, 1]  # captions of one shape
+LEVELS = [0, 1]  # captions that name one shape, or the number of all
 
 
 def train(folder, data, seed, o):
-    """The checkpoint and the minutes it took, of all parts of a run that was interrupted."""
-    name, minutes = "seed%d" % seed, os.path.join(folder, "seed%d.minutes" % seed)
-    run = os.path.join(folder, "logs", name)
+    """The checkpoint and the minutes it took. A run that was interrupted begins anew, so that they are
+    of all of it."""
+    name, done = "seed%d" % seed, os.path.join(folder, "seed%d.minutes" % seed)
+    logs = os.path.join(folder, "logs")
 
     def write(path):
-        resume = ["--resume", "latest"] if os.path.isdir(run) else []
         print("training seed %d" % seed, file=sys.stderr, flush=True)
+        shutil.rmtree(os.path.join(logs, name), ignore_errors=True)
         r = penumbra("train", "--train-data", os.path.join(data, "train"), "--objective", "clip",
                      "--max-steps", o.steps, "--batch-size", o.batch, "--seed", seed, "--precision",
-                     "amp_bf16", "--augment", "none", "--template-share", 0, "--save-every-n-steps", 1000,
-                     "--logs", os.path.join(folder, "logs"), "--name", name, "--json",
-                     *resume).json()
+                     "amp_bf16", "--augment", "none", "--template-share", 0, "--logs", logs, "--name",
+                     name, "--json").json()
         with open(path, "w", encoding="utf-8") as f:
             f.write("%s\n%.1f\n" % (r["checkpoint_dir"], r["seconds"] / 60))
-    with open(once(minutes, write), encoding="utf-8") as f:
+    with open(once(done, write), encoding="utf-8") as f:
         checkpoint, taken = f.read().split("\n")[:2]
     return checkpoint, float(taken)
 
@@ -99,8 +101,8 @@ def measure(report, folder, data, what, seed, checkpoint):
     fits = [once(os.path.join(folder, "%s.level%d.json" % (name, level)), lambda path, l=level: penumbra(
         "calibrate", *val, "--truth", os.path.join(data, "truth", "val.pairs"), "--gallery", "texts",
         "--level", l, "--measure", "mean", "-q", "-o", path)) for level in LEVELS]
-    doubt, told = known(data, test, "--of-matches", "--calibration", *fits, "--match-level", *LEVELS)
-    first, _ = known(data, test, "--of-matches", "--calibration", fits[0], "--match-level", LEVELS[0])
+    doubt, told = known(data, test, "--of-matches", "--calibration", *fits)
+    first, _ = known(data, test, "--of-matches", "--calibration", fits[0])
     entropy, _ = known(data, test, "--of-matches")
     asym, _ = known(data, adapted(folder, name, val, test, data))
     r1 = {f["figure"]: f for f in penumbra(
@@ -124,6 +126,45 @@ def measure(report, folder, data, what, seed, checkpoint):
         ["the same, number of words held fixed", "captions", figure(words, "held")],
         ["control: fewer words", "captions", figure(words)]])
     return doubt["pictures", own]["spearman"]
+
+
+def average_ranks(values):
+    """Ranks of equal values are their mean; and the Spearman that a score without ties has at most."""
+    order, ranks, left = sorted(range(len(values)), key=values.__getitem__), [0.0] * len(values), 0
+    n, i = len(values), 0
+    while i < n:
+        end = i
+        while end < n and values[order[end]] == values[order[i]]:
+            ranks[order[end]] = end
+            end += 1
+        for k in range(i, end):
+            ranks[order[k]] = (i + end - 1) / 2
+        left += (end - i) ** 3 - (end - i)
+        i = end
+    return ranks, (1 - left / (n ** 3 - n)) ** 0.5
+
+
+def reader(known, score):
+    """Spearman on average of a reader who knows `score` and orders what is equal there by chance."""
+    (x, _), (y, most) = average_ranks(known), average_ranks(score)
+    middle = (len(x) - 1) / 2
+    dot = lambda a, b: sum((i - middle) * (j - middle) for i, j in zip(a, b))
+    return dot(x, y) / (dot(x, x) * dot(y, y)) ** 0.5 * most
+
+
+def show_truth(report, what, ids):
+    """How far readers get who know the truth itself, in part."""
+    with open(ids, encoding="utf-8") as f:
+        rows = [json.loads(line)["ambiguity"] for line in f]
+    bits = [r["entropy_bits"] for r in rows]
+    n = len(bits)
+    report.say()
+    report.say("%s, truth: %.1f%% of the pictures leave 0 bits open, %.1f%% less than 0.001" % (
+        what, 100 * sum(b == 0 for b in bits) / n, 100 * sum(b < 0.001 for b in bits) / n))
+    report.table(["a reader who knows, and orders equals by chance", "rho"], [
+        ["every bit", "%.3f" % reader(bits, bits)],
+        ["every bit from 0.001 on", "%.3f" % reader(bits, [b if b >= 0.001 else 0 for b in bits])],
+        ["the number of grey shapes", "%.3f" % reader(bits, [r["grey_shapes"] for r in rows])]])
 
 
 def options():
@@ -157,6 +198,9 @@ def run():
         longest = max(longest, minutes)
         for what, where in (("like those", data), ("foggier", foggier)):
             found[what].append(measure(report, folder, where, what, seed, checkpoint))
+    for what in found:
+        show_truth(report, what, os.path.join(folder, "%s.seed%d.test.images.ids.jsonl" % (
+            what, o.seeds[0])))
     report.say()
     for what, rho in found.items():
         report.say("%s: mean of %d seeds %.3f, the lowest %.3f" % (

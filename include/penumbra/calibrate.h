@@ -92,6 +92,8 @@ typedef struct pnb_match_probability_fit {
     char gallery[256], queries[256], truth[256]; /* files it was fitted on; "" unknown */
     char gallery_ids_sha256[65];                 /* of the gallery's ids, one a line; "" unknown */
     size_t n_gallery;                            /* rows of the gallery */
+    bool has_level; /* captions of one level alone were fitted on: the caller's to fill, as above */
+    int level;      /* that level, 0 the most general */
     size_t n_queries, n_matches;  /* fitted on: queries with a match, and their matches */
     size_t depth;                 /* pairs are the first hits, that many a query; 0: all pairs */
     double base_rate;             /* share of matches among the pairs of those queries */

@@ -55,9 +55,9 @@ typedef struct pnb_rank_agreement {
     pnb_interval held;
 } pnb_rank_agreement;
 
-/* What known values allow. Which rows AUROC calls high: known values above their median, or, where
- * none is, those at it; so that a known value of 0 or 1 is split into the two, whichever is the
- * more common. */
+/* What the known values alone decide: which rows AUROC calls high (those above the median, or,
+ * where none is, those at it, so that 0 and 1 are split into the two, whichever is the more
+ * common), and what their ties leave to Spearman. */
 typedef struct pnb_known_split {
     double median;       /* mean of the two middle ones of an even number */
     size_t n_high;       /* rows that are high; all of them where all known values are equal */

@@ -150,12 +150,17 @@ def write(name, **changes):
         fit[key] = value
     json.dump(fit, open(name + ".json", "w"))
 fit = json.load(open("of_texts.json"))
-write("of_images", query_origin=fit["gallery_origin"], gallery_origin=fit["query_origin"])
+assert fit["level"] == 1
+write("of_images_1", query_origin=fit["gallery_origin"], gallery_origin=fit["query_origin"])
+write("of_images", query_origin=fit["gallery_origin"], gallery_origin=fit["query_origin"], level=None)
+write("of_all", level=None)
+write("of_level_9", level=9)
+write("of_no_level", level="one")
 write("first_hits", depth=5)
 for name, weights in (("of_others", "0" * 64), ("of_nobody", "")):
     write(name, query_origin=dict(fit["query_origin"], weights_sha256=weights))
 END
-want 0 "${known[@]}" --bootstrap 0 --of-matches --calibration of_texts.json --match-level 1 --scale 4 --json
+want 0 "${known[@]}" --bootstrap 0 --of-matches --calibration of_texts.json --scale 4 --json
 cp out doubt.json
 want 0 "${known[@]}" --bootstrap 0 --of-matches --calibration of_images.json --scale 4 --json
 cp out doubt_texts.json
@@ -196,7 +201,7 @@ assert a["score"] == b["score"] == "entropy of matches" and a["spearman"] != b["
 # the doubts of two levels add up, and a softmax is over both
 want 0 calibrate --images ti.safetensors --texts tt.safetensors --truth foggy/truth/train.pairs \
     --gallery texts --level 0 --method platt --measure mean -o of_general.json -q
-for order in "of_general.json of_texts.json --match-level 0 1" "of_texts.json of_general.json --match-level 1 0"; do
+for order in "of_general.json of_texts.json" "of_texts.json of_general.json"; do
     # shellcheck disable=SC2086
     want 0 "${known[@]}" --bootstrap 0 --of-matches --scale 4 --json --calibration $order
     cp out two.json
@@ -229,16 +234,34 @@ import json
 a, b = (next(r for r in json.load(open(p))["known_entropy"]["agreement"] if r["side"] == "pictures")
         for p in ("out", "matches.json"))
 assert a["spearman"] == b["spearman"]'
-want 2 "${known[@]}" --of-matches --calibration of_texts.json of_general.json --match-level 1
-says "2 files of --calibration and 1 levels of --match-level: each level has a calibration of its own"
-want 2 "${known[@]}" --of-matches --calibration of_texts.json of_general.json
-says "2 files of --calibration and 0 levels"
+want 2 "${known[@]}" --of-matches --calibration of_texts.json --match-level 1
+says "--match-level goes without --calibration, which tells its level"
+want 1 "${known[@]}" --of-matches --calibration of_texts.json of_texts.json --scale 4
+says "of_texts.json is of level 1, as one before it"
+want 1 "${known[@]}" --of-matches --calibration of_texts.json of_all.json --scale 4
+says "of_all.json is not of one level, 0 to 7 (calibrate --level): beside others it would count captions twice"
+want 1 "${known[@]}" --of-matches --calibration of_images_1.json --scale 4
+says "of_images_1.json was fitted on captions of level 1, row 0 is of level 0"
+want 1 "${known[@]}" --of-matches --calibration of_level_9.json --scale 4
+says "no caption of level 9 to match"
+want 1 "${known[@]}" --of-matches --calibration of_no_level.json --scale 4
+says "level"
+want 1 "${known[@]}" --of-matches --calibration foggy --scale 4
+says "foggy"
+want 0 "${known[@]}" --bootstrap 0 --of-matches --calibration of_all.json --scale 4 --json
+check "without a level it is over all captions" python3 -c '
+import json
+a, b = (next(r for r in json.load(open(p))["known_entropy"]["agreement"] if r["side"] == "pictures")
+        for p in ("out", "doubt.json"))
+assert a["score"] == b["score"] == "doubt about matches" and a["spearman"] != b["spearman"]'
+want 2 eval uncertainty --images i.safetensors --texts t.safetensors --of-matches --calibration nowhere.json
+says "--of-matches goes with --entropy, --text-entropy, --label-counts or --class-key"
 want 2 "${known[@]}" --of-matches --match-level 1 1
 says "--match-level has 1 twice"
 want 2 "${known[@]}" --of-matches --match-level 12
 says "--match-level '12': levels are 0 to 7"
-want 1 "${known[@]}" --of-matches --calibration of_texts.json of_images.json --match-level 1 0 --scale 4
-says "of_images.json was fitted on"
+want 1 "${known[@]}" --of-matches --calibration of_texts.json of_images_1.json --scale 4
+says "of_images_1.json"
 want 1 "${known[@]}" --of-matches --match-level 7
 says "no caption of level 7 to match"
 want 2 "${known[@]}" --calibration of_texts.json
@@ -251,11 +274,11 @@ want 1 "${known[@]}" --of-matches --calibration foggy/truth/test.pairs
 says "foggy/truth/test.pairs"
 want 1 "${known[@]}" --of-matches --calibration first_hits.json
 says "a calibration of the first 5 hits says nothing of other pairs"
-want 1 "${known[@]}" --of-matches --calibration of_others.json --match-level 1
+want 1 "${known[@]}" --of-matches --calibration of_others.json
 says "of_others.json was fitted for the weights 000000000000"
-want 1 "${known[@]}" --of-matches --calibration of_nobody.json --match-level 1
+want 1 "${known[@]}" --of-matches --calibration of_nobody.json
 says "--trust-calibration takes it on your word"
-want 0 "${known[@]}" --of-matches --calibration of_nobody.json --match-level 1 --trust-calibration --bootstrap 0 --scale 4 --json
+want 0 "${known[@]}" --of-matches --calibration of_nobody.json --trust-calibration --bootstrap 0 --scale 4 --json
 says "it is used on your word"
 check "and is the same" cmp -s out doubt.json
 want 0 "${known[@]}" --bootstrap 0 --control-field ambiguity.n_shapes --json

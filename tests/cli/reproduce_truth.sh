@@ -119,7 +119,7 @@ for level in 0 1; do
     check "the calibration of level $level is calibrate's" cmp -s again$level.json t/sets/twin-doubt-0.level$level.json
 done
 want 0 eval uncertainty --images "$twin" --texts "$twin_texts" --truth t/data/shapes/truth/test.pairs --entropy ambiguity.entropy_bits \
-    --of-matches --calibration again0.json again1.json --match-level 0 1 --bootstrap 0 --json -q
+    --of-matches --calibration again0.json again1.json --bootstrap 0 --json -q
 check "and the doubt" python3 -c '
 import json
 own = next(r for r in json.load(open("out"))["known_entropy"]["agreement"] if r["score"] == "doubt about matches")

@@ -58,6 +58,8 @@ static void note_origin(calibrate_run *run, const pnb__calibrate_opts *o)
              o->gallery_is_texts ? o->sets.images : o->sets.texts);
     snprintf(fit->truth, sizeof fit->truth, "%s", o->sets.truth != NULL ? o->sets.truth : "");
     pnb__ids_hash(run->gallery, fit->gallery_ids_sha256);
+    fit->has_level = o->sets.level >= 0;
+    fit->level = fit->has_level ? o->sets.level : 0;
 }
 
 static pnb_status compute(pnb__app *app, calibrate_run *run, const pnb__calibrate_opts *o)
@@ -132,6 +134,8 @@ static void put_fit(const calibrate_run *run, pnb__result *r)
     put_side(&f->origin.queries, "query_origin", "queries", r);
     put_side(&f->origin.gallery, "gallery_origin", "searched in", r);
     pnb__result_int(r, "n_gallery", "rows searched in", (int64_t)f->n_gallery);
+    if (f->has_level)
+        pnb__result_int(r, "level", "captions of level", f->level);
     pnb__result_int(r, "n_fit", "queries fitted on", (int64_t)a->n_fit);
     pnb__result_int(r, "n_held", "queries assessed on", (int64_t)a->n_held);
     pnb__result_int(r, "n_folds", a->n_folds > 0 ? "by fits on the others of folds" : NULL,

@@ -101,6 +101,23 @@ pnb_fit_origin pnb__match_probability_origin(const pnb__match_probability_use *u
                             .gallery = pnb_fit_side_of(use->gallery)};
 }
 
+pnb_status pnb__match_probability_require(pnb__app *app, const pnb__match_probability_use *use,
+                                          const pnb_match_probability_fit *fit, const char *path,
+                                          bool trust)
+{
+    static const pnb_fit_words words = {"queries", "gallery rows"};
+    char why[320];
+    pnb_fit_origin origin = pnb__match_probability_origin(use);
+    pnb_fit_agreement found = pnb_fit_origin_check(&fit->origin, &origin, &words, why, sizeof why);
+    if (found == PNB_FIT_DIFFERS || (found == PNB_FIT_UNKNOWN && !trust))
+        return pnb__fail(&app->err, PNB_ARG, "%s %s%s", path, why,
+                         found == PNB_FIT_UNKNOWN ? "; --trust-calibration takes it on your word"
+                                                  : "");
+    if (found == PNB_FIT_UNKNOWN)
+        pnb__warn(app, "%s %s: it is used on your word", path, why);
+    return PNB_OK;
+}
+
 /* A Laplace approximation of the last projections leaves the cosines that a and b were trained on.
  */
 static bool keeps_cosines(const pnb_embeddings *set)

@@ -35,6 +35,12 @@ pnb_status pnb__calibration_path(char **out, const char *set_path, pnb_error *er
 
 /* As pnb_fit_origin_check wants it. */
 pnb_fit_origin pnb__match_probability_origin(const pnb__match_probability_use *use);
+/* The calibration read from `path` must speak of these rows: refused where it is known not to, and
+ * where that is unknown unless `trust` takes it, with a warning.
+ * Errors  ARG: says what differs, or what is not known */
+pnb_status pnb__match_probability_require(pnb__app *app, const pnb__match_probability_use *use,
+                                          const pnb_match_probability_fit *fit, const char *path,
+                                          bool trust);
 /* Whether a model's a and b speak of pairs of these rows: of a picture and a caption, both of the
  * same known weights, that went through no adapter, or by mean through one that leaves cosines as
  * they are (bayesvlm). `why` [size] receives the reason otherwise. */

@@ -56,14 +56,14 @@ static const pnb__option uncertainty_options[] = {
         "With --of-matches: the doubt about matches in place of that entropy, the sum "
         "over the other set of what is open of yes or no, by the probability of each pair "
         "as `penumbra calibrate` learned it from true pairs of other data. With --gallery "
-        "texts there it is the pictures' doubt, with --gallery images the captions'; of "
-        "several levels of captions give the calibration of each, whose doubts add up"),
+        "texts there it is the pictures' doubt, with --gallery images the captions'. One of "
+        "calibrate --level is of captions of that level alone; of several levels the "
+        "doubts add up"),
     PNB__ROW_FLAG("trust-calibration", AT(known.matches.trust),
                   "Take a calibration whose origin, or that of a set, is unknown"),
-    PNB__ROW_LIST(
-        "match-level", AT(levels), "N...",
-        "With --of-matches: pictures match captions of these levels alone, 0 to 7, as with "
-        "--level of calibrate; with --calibration one for each file"),
+    PNB__ROW_LIST("match-level", AT(levels), "N...",
+                  "With --of-matches, without --calibration: the softmax is over captions of these "
+                  "levels alone, 0 to 7"),
     PNB__ROW_TEXT("control-field", AT(known.control_field), "FIELD",
                   "Another control: a number of the pictures' ids file, as "
                   "ambiguity.n_shapes; give one by which ambiguity should rise"),
@@ -79,7 +79,7 @@ static const pnb__option uncertainty_options[] = {
 };
 #undef AT
 
-/* Files and levels that go together. */
+/* Files or levels. */
 static pnb_status read_matching(pnb__app *app, const struct uncertainty_args *a,
                                 pnb__known_matching *m)
 {
@@ -90,13 +90,10 @@ static pnb_status read_matching(pnb__app *app, const struct uncertainty_args *a,
         return pnb__usage(app, "--calibration and --match-level go with --of-matches");
     if (m->trust && m->n_calibrations == 0)
         return pnb__usage(app, "--trust-calibration goes with --calibration");
+    if (m->n_calibrations > 0 && m->n_levels > 0)
+        return pnb__usage(app, "--match-level goes without --calibration, which tells its level");
     if (m->n_levels > PNB__MAX_MATCH_LEVELS)
         return pnb__usage(app, "--match-level takes at most %d levels", PNB__MAX_MATCH_LEVELS);
-    if (m->n_calibrations > 0 && m->n_calibrations != PNB_MAX(m->n_levels, (size_t)1))
-        return pnb__usage(app,
-                          "%zu files of --calibration and %zu levels of --match-level: each "
-                          "level has a calibration of its own",
-                          m->n_calibrations, m->n_levels);
     for (size_t k = 0; k < m->n_levels; k++) {
         const char *word = a->levels.items[k];
         if (word[0] < '0' || word[0] > '7' || word[1] != '\0')
@@ -127,6 +124,10 @@ static pnb_status run_known(pnb__app *app, const struct uncertainty_args *a, pnb
     pnb_status status = read_matching(app, a, &known.matches);
     if (status != PNB_OK)
         return status;
+    if (known.matches.is_asked && !of_images && known.class_key == NULL && known.text_field == NULL)
+        return pnb__usage(app,
+                          "--of-matches goes with --entropy, --text-entropy, --label-counts or "
+                          "--class-key");
     if (known.control_field != NULL && !of_images && known.class_key == NULL)
         return pnb__usage(app,
                           "--control-field goes with --entropy, --label-counts or --class-key");

@@ -129,6 +129,8 @@ pnb_status pnb_match_probability_fit_save(const pnb_match_probability_fit *fit, 
     put(root, &ok, "n_queries", json_integer((json_int_t)fit->n_queries));
     put(root, &ok, "n_matches", json_integer((json_int_t)fit->n_matches));
     put(root, &ok, "depth", json_integer((json_int_t)fit->depth));
+    if (fit->has_level)
+        put(root, &ok, "level", json_integer(fit->level));
     put(root, &ok, "base_rate", json_real(fit->base_rate));
     put(root, &ok, "seed", json_integer((json_int_t)fit->seed));
     put(root, &ok, "method", json_string(fit->method == PNB_MATCH_ISOTONIC ? "isotonic" : "platt"));
@@ -335,6 +337,9 @@ static void read_counts(pnb__jobj *o, pnb_match_probability_fit *fit, pnb_error 
     fit->n_queries = (size_t)pnb__json_get_int_in(o, "n_queries", 0, 1, most, err);
     fit->n_matches = (size_t)pnb__json_get_int_in(o, "n_matches", 0, 1, most, err);
     fit->depth = (size_t)pnb__json_get_int_in(o, "depth", 0, 0, most, err);
+    const json_t *level = json_object_get(o->obj, "level");
+    fit->has_level = level != NULL && !json_is_null(level);
+    fit->level = (int)pnb__json_get_int_in(o, "level", 0, 0, 1000, err);
     fit->base_rate = pnb__json_get_double(o, "base_rate", 0.0, err);
     fit->seed = (uint64_t)pnb__json_get_int(o, "seed", 0, err);
     want(o, fit->n_gallery > 0 && fit->n_queries > 0 && fit->n_matches > 0,

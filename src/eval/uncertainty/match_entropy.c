@@ -15,10 +15,33 @@
 
 typedef struct job {
     size_t n_items;
-    double scale, *entropy;
+    double scale;                         /* of the entropy */
+    const pnb_match_probability_fit *fit; /* of the doubt */
+    double *out;                          /* [queries] */
 } job;
 
-static void visit(void *user, int thread, size_t query, const double *score)
+/* Visits every query's scores with j; `out` is touched when all went well. */
+static pnb_status of_rows(const pnb_ctx *ctx, const pnb_rows *queries, const pnb_rows *gallery,
+                          const pnb_search_opts *opts, pnb__visit_fn visit, job *j, double *out,
+                          pnb_error *err)
+{
+    pnb_status status;
+    if (queries->n == 0 || gallery->n == 0)
+        return pnb__fail(err, PNB_SHAPE, "%zu queries and %zu items: both need rows", queries->n,
+                         gallery->n);
+    j->n_items = gallery->n;
+    PNB_TRY(PNB_ALLOC(j->out, queries->n, err));
+    const pnb__scores scores = pnb__scores_sets(queries, gallery, opts);
+    PNB_TRY(pnb__scores_visit(ctx, &scores, visit, j, err));
+    memcpy(out, j->out, queries->n * sizeof *out);
+done:
+    pnb__free(j->out);
+    return status;
+}
+
+/* ---- entropy ---- */
+
+static void entropy_of(void *user, int thread, size_t query, const double *score)
 {
     const job *j = user;
     double most = score[0], z = 0.0, mean = 0.0;
@@ -30,7 +53,7 @@ static void visit(void *user, int thread, size_t query, const double *score)
         z += w;
         mean += w > 0.0 ? w * t : 0.0;
     }
-    j->entropy[query] = fmax((log(z) - mean / z) / log(2.0), 0.0);
+    j->out[query] = fmax((log(z) - mean / z) / log(2.0), 0.0);
 }
 
 pnb_status pnb_match_entropy_compute(const pnb_ctx *ctx, const pnb_rows *queries,
@@ -38,30 +61,14 @@ pnb_status pnb_match_entropy_compute(const pnb_ctx *ctx, const pnb_rows *queries
                                      pnb_error *err)
 {
     pnb_search_opts opts = pnb_search_opts_default();
-    job j = {.n_items = gallery->n, .scale = scale};
-    pnb_status status;
+    job j = {.scale = scale};
     if (!(scale > 0.0) || isinf(scale))
         return pnb__fail(err, PNB_ARG, "scale is %g, must be above 0", scale);
-    if (queries->n == 0 || gallery->n == 0)
-        return pnb__fail(err, PNB_SHAPE, "%zu queries and %zu items: both need rows", queries->n,
-                         gallery->n);
     opts.measure = PNB_MEASURE_MEAN;
-    PNB_TRY(PNB_ALLOC(j.entropy, queries->n, err));
-    const pnb__scores scores = pnb__scores_sets(queries, gallery, &opts);
-    PNB_TRY(pnb__scores_visit(ctx, &scores, visit, &j, err));
-    memcpy(out, j.entropy, queries->n * sizeof *out);
-done:
-    pnb__free(j.entropy);
-    return status;
+    return of_rows(ctx, queries, gallery, &opts, entropy_of, &j, out, err);
 }
 
 /* ---- doubt ---- */
-
-typedef struct doubt_job {
-    const pnb_match_probability_fit *fit;
-    size_t n_items;
-    double *doubt;
-} doubt_job;
 
 /* -p log2 p - (1 - p) log2 (1 - p), 0 at both ends. */
 static double yes_or_no(double p)
@@ -71,12 +78,12 @@ static double yes_or_no(double p)
 
 static void doubt_of(void *user, int thread, size_t query, const double *score)
 {
-    const doubt_job *j = user;
+    const job *j = user;
     double sum = 0.0;
     (void)thread;
     for (size_t i = 0; i < j->n_items; i++)
         sum += yes_or_no(pnb_match_probability_fit_apply(j->fit, score[i], j->n_items));
-    j->doubt[query] = sum;
+    j->out[query] = sum;
 }
 
 pnb_status pnb_match_doubt_compute(const pnb_ctx *ctx, const pnb_rows *queries,
@@ -84,24 +91,14 @@ pnb_status pnb_match_doubt_compute(const pnb_ctx *ctx, const pnb_rows *queries,
                                    double *out, pnb_error *err)
 {
     pnb_search_opts opts = pnb_search_opts_default();
-    doubt_job j = {.fit = fit, .n_items = gallery->n};
-    pnb_status status;
+    job j = {.fit = fit};
     if (fit->depth > 0)
         return pnb__fail(err, PNB_ARG,
                          "a calibration of the first %zu hits says nothing of other pairs",
                          fit->depth);
     if (!fit->origin.has_measure)
         return pnb__fail(err, PNB_ARG, "the calibration does not tell its measure");
-    if (queries->n == 0 || gallery->n == 0)
-        return pnb__fail(err, PNB_SHAPE, "%zu queries and %zu items: both need rows", queries->n,
-                         gallery->n);
     opts.measure = fit->origin.measure;
     opts.measure_opts = fit->origin.measure_opts;
-    PNB_TRY(PNB_ALLOC(j.doubt, queries->n, err));
-    const pnb__scores scores = pnb__scores_sets(queries, gallery, &opts);
-    PNB_TRY(pnb__scores_visit(ctx, &scores, doubt_of, &j, err));
-    memcpy(out, j.doubt, queries->n * sizeof *out);
-done:
-    pnb__free(j.doubt);
-    return status;
+    return of_rows(ctx, queries, gallery, &opts, doubt_of, &j, out, err);
 }

@@ -77,6 +77,8 @@ static void match_round_trip(void **state)
         (pnb_fit_side){.modality = "image", .family = "point", .weights_sha256 = "w2"};
     fit.origin.measure_opts.match_a = 4.25;
     fit.origin.measure_opts.n_samples = 11;
+    fit.has_level = true;
+    fit.level = 2;
     memset(fit.gallery_ids_sha256, 'b', 64);
     snprintf(fit.gallery, sizeof fit.gallery, "images.safetensors");
     snprintf(fit.queries, sizeof fit.queries, "caf\xe9.safetensors"); /* no UTF-8: left out */
@@ -84,6 +86,7 @@ static void match_round_trip(void **state)
     assert_ok(pnb_match_probability_fit_save(&fit, path, err));
     assert_ok(pnb_match_probability_fit_load(&back, path, err));
     same_origin(&back.origin, &fit.origin);
+    assert_true(back.has_level && back.level == 2);
     assert_string_equal(back.gallery_ids_sha256, fit.gallery_ids_sha256);
     assert_string_equal(back.gallery, "images.safetensors");
     assert_string_equal(back.queries, "");
@@ -146,6 +149,8 @@ static void match_from_strangers(void **state)
          "of 22 bytes, at most 15"},
         {"csd", "cosine-ish", "measure is unknown"},
         {"\"n_gallery\": 9", "\"n_gallery\": 0", "n_gallery is 0"},
+        {"\"n_gallery\": 9", "\"n_gallery\": 9, \"level\": -1", "level is -1"},
+        {"\"n_gallery\": 9", "\"n_gallery\": 9, \"level\": \"all\"", "level"},
         {"\"n_queries\": 2", "\"n\": 2", "is missing"},
         {"\"base_rate\": 0.1", "\"base_rate\": 1.5", "base_rate"},
         {"\"method\": \"isotonic\"", "\"method\": \"spline\"", "neither platt nor isotonic"},
@@ -168,6 +173,16 @@ static void match_from_strangers(void **state)
     assert_ok(pnb_match_probability_fit_load(&fit, path, err));
     assert_true(fit.has_platt && !fit.has_first && fit.conformal.kind == PNB_CONFORMAL_RANK);
     assert_near(pnb_match_probability_fit_apply(&fit, 0.25, 0), 0.5, 1e-15, 0);
+    pnb_match_probability_fit_reset(&fit);
+    /* no level and null are of all captions; 0 is one */
+    assert_false(fit.has_level);
+    write_changed("\"n_gallery\": 9", "\"n_gallery\": 9, \"level\": null");
+    assert_ok(pnb_match_probability_fit_load(&fit, path, err));
+    assert_false(fit.has_level);
+    pnb_match_probability_fit_reset(&fit);
+    write_changed("\"n_gallery\": 9", "\"n_gallery\": 9, \"level\": 0");
+    assert_ok(pnb_match_probability_fit_load(&fit, path, err));
+    assert_true(fit.has_level && fit.level == 0);
     pnb_match_probability_fit_reset(&fit);
     /* version 1 told the weights of both sides, and no more */
     write_changed("\"n_gallery\": 9", "\"weights_sha256\": \"w1\", \"n_gallery\": 9");

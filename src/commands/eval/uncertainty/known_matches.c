@@ -71,33 +71,27 @@ done:
 
 /* ---- the doubt of a calibration ---- */
 
-/* Whose scores it speaks of must be these. */
-static pnb_status check_origin(pnb__app *app, const char *path, bool trust,
-                               const pnb_match_probability_fit *fit, const pnb_embeddings *queries,
-                               const pnb_embeddings *gallery)
+/* Captions of other levels match with other odds than those that were fitted on: as a gallery they
+ * are left out, as queries refused. */
+static pnb_status refuse_other_levels(const pnb_match_probability_fit *fit, const char *path,
+                                      const pnb_embeddings *queries, pnb_error *err)
 {
-    static const pnb_fit_words words = {"queries", "gallery rows"};
-    const pnb__match_probability_use use = {path,
-                                            gallery,
-                                            queries,
-                                            fit->origin.measure,
-                                            &fit->origin.measure_opts,
-                                            .match_is_told = false};
-    char why[320];
-    pnb_fit_origin origin = pnb__match_probability_origin(&use);
-    pnb_fit_agreement found = pnb_fit_origin_check(&fit->origin, &origin, &words, why, sizeof why);
-    if (found == PNB_FIT_DIFFERS || (found == PNB_FIT_UNKNOWN && !trust))
-        return pnb__fail(&app->err, PNB_ARG, "%s %s%s", path, why,
-                         found == PNB_FIT_UNKNOWN ? "; --trust-calibration takes it on your word"
-                                                  : "");
-    if (found == PNB_FIT_UNKNOWN)
-        pnb__warn(app, "%s %s: it is used on your word", path, why);
-    return PNB_OK;
+    pnb_status status = PNB_OK;
+    bool is_of_text = strcmp(queries->info.modality, "text") == 0;
+    for (size_t i = 0; i < queries->n && fit->has_level && is_of_text; i++) {
+        int own;
+        PNB_TRY(pnb__row_level(&own, queries, i, err));
+        if (own != fit->level)
+            PNB_TRY(pnb__fail(err, PNB_ARG,
+                              "%s was fitted on captions of level %d, row %zu is of level %d", path,
+                              fit->level, i, own));
+    }
+done:
+    return status;
 }
 
-/* Adds the doubt of the k-th calibration, over the captions of its level, to the score; `fit` is
- * that calibration. */
-static pnb_status add_doubt(pnb__app *app, const pnb__known_matching *m, size_t k,
+/* Adds the doubt of one calibration, over the captions of its level, to the score. */
+static pnb_status add_doubt(pnb__app *app, const char *path, bool trust,
                             const pnb_match_probability_fit *fit, pnb__known_side *side,
                             const pnb_embeddings *other)
 {
@@ -106,9 +100,16 @@ static pnb_status add_doubt(pnb__app *app, const pnb__known_matching *m, size_t 
     pnb_embeddings *chosen = NULL;
     double *doubt = NULL;
     pnb_status status;
-    PNB_TRY(of_levels(other, m->level + k, m->n_levels > 0 ? 1 : 0, &chosen, err));
+    PNB_TRY(refuse_other_levels(fit, path, side->set, err));
+    PNB_TRY(of_levels(other, &fit->level, fit->has_level ? 1 : 0, &chosen, err));
     const pnb_embeddings *gallery = chosen != NULL ? chosen : other;
-    PNB_TRY(check_origin(app, m->calibration[k], m->trust, fit, side->set, gallery));
+    const pnb__match_probability_use use = {NULL,
+                                            gallery,
+                                            side->set,
+                                            fit->origin.measure,
+                                            &fit->origin.measure_opts,
+                                            .match_is_told = false};
+    PNB_TRY(pnb__match_probability_require(app, &use, fit, path, trust));
     PNB_TRY(PNB_ALLOC(doubt, side->set->n, err));
     PNB_TRY(pnb__set_view(&rows, side->set, fit->origin.measure, err));
     PNB_TRY(pnb__set_view(&items, gallery, fit->origin.measure, err));
@@ -124,11 +125,31 @@ done:
 }
 
 /* Was it fitted on rows of this kind that searched such a gallery? Where it does not say it may
- * have been: check_origin asks. */
+ * have been: its origin is asked for. */
 static bool speaks_of(const pnb_match_probability_fit *fit, const pnb_embeddings *gallery)
 {
     const char *of = fit->origin.gallery.modality;
     return of[0] == '\0' || strcmp(of, gallery->info.modality) == 0;
+}
+
+/* Of several calibrations each has captions of its own: one that is of all, or of a level that came
+ * before, would count them twice. */
+static pnb_status refuse_twice(const pnb__known_matching *m, size_t k,
+                               const pnb_match_probability_fit *fit, bool seen[], size_t n_seen,
+                               pnb_error *err)
+{
+    if (m->n_calibrations == 1)
+        return PNB_OK;
+    if (!fit->has_level || (size_t)fit->level >= n_seen)
+        return pnb__fail(err, PNB_ARG,
+                         "%s is not of one level, 0 to %zu (calibrate --level): beside others it "
+                         "would count captions twice",
+                         m->calibration[k], n_seen - 1);
+    if (seen[fit->level])
+        return pnb__fail(err, PNB_ARG, "%s is of level %d, as one before it", m->calibration[k],
+                         fit->level);
+    seen[fit->level] = true;
+    return PNB_OK;
 }
 
 /* *is_spoken_of: the first calibration is of this side, and the score is the doubt of all; else
@@ -136,6 +157,7 @@ static bool speaks_of(const pnb_match_probability_fit *fit, const pnb_embeddings
 static pnb_status add_doubts(pnb__app *app, const pnb__known_matching *m, pnb__known_side *side,
                              const pnb_embeddings *other, bool *is_spoken_of)
 {
+    bool seen[PNB__MAX_MATCH_LEVELS] = {false};
     pnb_status status = PNB_OK;
     *is_spoken_of = m->n_calibrations > 0;
     for (size_t k = 0; k < m->n_calibrations && *is_spoken_of && status == PNB_OK; k++) {
@@ -144,7 +166,9 @@ static pnb_status add_doubts(pnb__app *app, const pnb__known_matching *m, pnb__k
         if (status == PNB_OK && k == 0)
             *is_spoken_of = speaks_of(&fit, other);
         if (status == PNB_OK && *is_spoken_of)
-            status = add_doubt(app, m, k, &fit, side, other);
+            status = refuse_twice(m, k, &fit, seen, PNB_COUNT(seen), &app->err);
+        if (status == PNB_OK && *is_spoken_of)
+            status = add_doubt(app, m->calibration[k], m->trust, &fit, side, other);
         pnb_match_probability_fit_reset(&fit);
     }
     return status;

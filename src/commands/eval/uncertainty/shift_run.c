@@ -43,26 +43,6 @@ static void run_reset(shift_run *run)
 
 /* ---- the other part ---- */
 
-/* Whose scores the calibration speaks of must be these. */
-static pnb_status check_origin(pnb__app *app, const pnb__shift_opts *o, shift_run *run)
-{
-    static const pnb_fit_words words = {"queries", "gallery rows"};
-    const pnb__match_probability_use use = {
-        o->calibration,          run->gallery,          run->queries, run->sets.measure,
-        &run->sets.measure_opts, .match_is_told = false};
-    char why[320];
-    pnb_fit_origin origin = pnb__match_probability_origin(&use);
-    pnb_fit_agreement found =
-        pnb_fit_origin_check(&run->fit.origin, &origin, &words, why, sizeof why);
-    if (found == PNB_FIT_DIFFERS || (found == PNB_FIT_UNKNOWN && !o->trust))
-        return pnb__fail(&app->err, PNB_ARG, "%s %s%s", o->calibration, why,
-                         found == PNB_FIT_UNKNOWN ? "; --trust-calibration takes it on your word"
-                                                  : "");
-    if (found == PNB_FIT_UNKNOWN)
-        pnb__warn(app, "%s %s: it is used on your word", o->calibration, why);
-    return PNB_OK;
-}
-
 static pnb_status load(pnb__app *app, const pnb__shift_opts *o, shift_run *run)
 {
     pnb__retrieval_opts sets = o->sets;
@@ -77,7 +57,9 @@ static pnb_status load(pnb__app *app, const pnb__shift_opts *o, shift_run *run)
     run->query_rows = texts ? &s->image_rows : &s->text_rows;
     run->gallery_rows = texts ? &s->text_rows : &s->image_rows;
     run->truth = texts ? s->truth : s->backward;
-    PNB_TRY(check_origin(app, o, run));
+    const pnb__match_probability_use use = {NULL,       run->gallery,     run->queries,
+                                            s->measure, &s->measure_opts, .match_is_told = false};
+    PNB_TRY(pnb__match_probability_require(app, &use, &run->fit, o->calibration, o->trust));
     PNB_TRY(pnb__retrieval_clusters(app, &sets, s));
     run->unit = texts ? s->image_cluster : s->text_cluster;
 done:
