@@ -12,7 +12,7 @@ foggier ones, three quarters of which do (`data shapes`, blur 0.5, occlusion 0.3
             and 1), by calibrations of the same set's validation split (`calibrate --gallery texts
             --level 0`, `eval uncertainty --of-matches --calibration`), against the entropy of what could
             be there; beside it that of level 0 alone, the entropy of matches, the best control, and the
-            doubt where the number of shapes is held fixed
+            doubt where the number of shapes, and of grey ones (a part of the truth), is held fixed
   captions  what AsymVLM, learned from the frozen rows of the validation split, says of those of the
             test split, against the number of scenes that a caption is expected to fit; beside it the
             number of words, and what it says where that is held fixed
@@ -62,11 +62,11 @@ def both(folder, name, model, data, split):
                   "texts")]
 
 
-def known(data, sets, *words):
+def known(data, sets, *words, control="n_shapes"):
     """Rows of all levels by side and score, and what the truth allows."""
     r = penumbra("eval", "uncertainty", *sets, "--truth", os.path.join(data, "truth", "test.pairs"),
                  "--entropy", "ambiguity.entropy_bits", "--text-entropy", "expected_bits",
-                 "--control-field", "ambiguity.n_shapes", "--bootstrap", 400, "--json",
+                 "--control-field", "ambiguity." + control, "--bootstrap", 400, "--json",
                  *words).json()["known_entropy"]
     return {(a["side"], a["score"]): a for a in r["agreement"] if a["level"] == "all"}, r
 
@@ -103,6 +103,7 @@ def measure(report, folder, data, what, seed, checkpoint):
         "--level", l, "--measure", "mean", "-q", "-o", path)) for level in LEVELS]
     doubt, told = known(data, test, "--of-matches", "--calibration", *fits)
     first, _ = known(data, test, "--of-matches", "--calibration", fits[0])
+    grey, _ = known(data, test, "--of-matches", "--calibration", *fits, control="grey_shapes")
     entropy, _ = known(data, test, "--of-matches")
     asym, _ = known(data, adapted(folder, name, val, test, data))
     r1 = {f["figure"]: f for f in penumbra(
@@ -118,6 +119,8 @@ def measure(report, folder, data, what, seed, checkpoint):
         [own, "pictures", figure(doubt["pictures", own])],
         ["the same, number of shapes held fixed", "pictures",
          figure(doubt["pictures", "ambiguity.n_shapes"], "held")],
+        ["the same, number of grey shapes held fixed", "pictures",
+         figure(grey["pictures", "ambiguity.grey_shapes"], "held")],
         ["doubt about matches of level 0", "pictures", figure(first["pictures", own])],
         ["entropy of matches", "pictures", figure(entropy["pictures", "entropy of matches"])],
         ["AsymVLM, both sides", "pictures", figure(asym["pictures", "uncertainty"])],
