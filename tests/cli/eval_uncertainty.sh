@@ -131,6 +131,7 @@ assert abs(got["captions"]["spearman"] - spearman(known, entropies(t, i))) < 6e-
 END
 want 0 "${known[@]}" --bootstrap 0 --of-matches
 prints "the entropy of matches follows what is known"
+prints ", beside the best control, " # no resamples, no verdict
 want 2 eval uncertainty --texts t.safetensors --text-entropy entropy_bits --of-matches
 says "--of-matches needs --images"
 want 2 "${known[@]}" --scale 3

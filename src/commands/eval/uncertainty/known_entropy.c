@@ -344,7 +344,8 @@ static void put_side_words(const known_run *run, int s, pnb__buf *text)
     size_t best = best_control(side, g);
     if (best > 0) {
         const pnb_interval *lead = &g->score[best].lead[PNB_AGREEMENT_SPEARMAN];
-        const char *how = lead->low > 0    ? "ahead of"
+        const char *how = isnan(lead->low) ? "beside" /* without an interval nothing is claimed */
+                          : lead->low > 0  ? "ahead of"
                           : lead->high < 0 ? "behind"
                                            : "not told apart from";
         pnb__buf_printf(text, ", %s the best control, \"%s\", with %.2f", how, side->name[best],
