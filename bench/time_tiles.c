@@ -24,7 +24,16 @@ typedef struct configuration {
 #define MULTIPLY(c, a, b)                                                                          \
     __asm__ volatile("tdpbf16ps %%tmm" #b ", %%tmm" #a ", %%tmm" #c ::: "memory")
 
-enum { STEPS = 500, TILE = 1024, PRODUCTS = 0, LOADS, BOTH, ADDITIONS, N_KINDS };
+enum {
+    MOST_WINDOWS = 1000000,
+    STEPS = 500,
+    TILE = 1024,
+    PRODUCTS = 0,
+    LOADS,
+    BOTH,
+    ADDITIONS,
+    N_KINDS
+};
 
 static void multiply_once(const unsigned char *p)
 {
@@ -103,11 +112,15 @@ static void measure(int n, double *found[N_KINDS])
 int main(int argc, char **argv)
 {
     pnb__cpu cpu = pnb__cpu_look();
-    int n = argc > 1 ? atoi(argv[1]) : 2000;
+    char *end = NULL;
+    long asked = argc > 1 ? strtol(argv[1], &end, 10) : 2000;
+    int n = asked > MOST_WINDOWS || (end != NULL && (end == argv[1] || *end != '\0'))
+                ? 0
+                : (int)PNB_MAX(asked, 0L);
     double *found[N_KINDS];
     if (!cpu.amx_allowed || !cpu.amx_bf16 || n < 1) {
         fprintf(stderr,
-                n < 1 ? "time_tiles: WINDOWS is 1 or more\n"
+                n < 1 ? "time_tiles: WINDOWS is 1 to 1000000\n"
                       : "time_tiles: this processor has no tiles, or the system keeps them\n");
         return 2;
     }
