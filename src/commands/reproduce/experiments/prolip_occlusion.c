@@ -127,23 +127,13 @@ static void put_points(const pnb__reproduction *run, const pnb__classify *c, jso
 /* As the command's options stand where none is given. */
 static pnb__classify_opts options_of(const pnb__reproduction *run, const char *model)
 {
-    pnb__classify_opts o = {
-        .model = model,
-        .images = run->images.test,
-        .source = {.split = "test"},
-        .templates = run->opts->data == NULL ? "none" : "openai",
-        .language = "en",
-        .measure = PNB__MEASURE_AUTO,
-        .match = {.a = NAN, .b = NAN},
-        .scale = NAN,
-        .n_bins = 15,
-        .filter_value = NAN,
-        .bprw_alpha = NAN,
-        .bprw_eps = NAN,
-        .none_threshold = NAN,
-        .none_reject = NAN,
-        .none_fpr = NAN,
-        .changed = {.n_shares = N_SHARES, .n_steps = N_ATTACKS, .eps = NAN, .step = NAN}};
+    pnb__classify_opts o = pnb__classify_opts_default();
+    o.model = model;
+    o.images = run->images.test;
+    o.templates = run->opts->data == NULL ? "none" : "openai";
+    o.language = "en";
+    o.changed.n_shares = N_SHARES;
+    o.changed.n_steps = N_ATTACKS;
     memcpy(o.changed.share, shares, sizeof shares);
     memcpy(o.changed.steps, steps, sizeof steps);
     return o;
