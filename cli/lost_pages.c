@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -58,7 +59,7 @@ static uintptr_t read_hex(const char **text)
 }
 
 /* A map that is only read, of which a line of /proc/self/maps tells: "begin-end rights offset
- * device inode   path". */
+ * device inode   path". Without a path: zeros that another thread has put there. */
 typedef struct found_map {
     uintptr_t begin, end;
     const char *path;
@@ -76,8 +77,7 @@ static int find_map(uintptr_t address, found_map *m)
         p += *p == '-';
         m->end = read_hex(&p);
         m->path = strchr(m->line, '/');
-        is_found = address >= m->begin && address < m->end && m->path != NULL &&
-                   strncmp(p, " r--p", 5) == 0;
+        is_found = address >= m->begin && address < m->end && strncmp(p, " r--p", 5) == 0;
     }
     if (r.fd >= 0)
         close(r.fd);
@@ -92,20 +92,25 @@ static void tell(const char *text)
         return; /* nobody listens */
 }
 
-/* Where the last lost page was; a file has many. */
-static volatile uintptr_t lost_begin, lost_end;
+/* One handler at a time looks and maps: threads that read one file lose its pages together. It
+ * waits for no other lock and meets no lost page itself, so nobody waits for long. */
+static atomic_flag is_handling = ATOMIC_FLAG_INIT;
+/* Where the last lost page was; a file has many. Of who is handling. */
+static uintptr_t lost_begin, lost_end;
 
-/* Whether the page is one of a file that is read; tells of each file once. */
+/* Whether the page is, or was, one of a file that is read; tells of each file once. */
 static int is_of_file(uintptr_t at)
 {
     found_map m;
-    if (lost.is_told && at >= lost_begin && at < lost_end)
+    if (atomic_load(&lost.is_told) && at >= lost_begin && at < lost_end)
         return 1;
     if (!find_map(at, &m))
         return 0;
+    if (m.path == NULL)
+        return 1;
     lost_begin = m.begin;
     lost_end = m.end;
-    lost.is_told = 1;
+    atomic_store(&lost.is_told, 1);
     tell("penumbra: ");
     tell(m.path);
     tell(" was cut short while it was in use: it is read where it lies, and what is missing cannot "
@@ -113,21 +118,31 @@ static int is_of_file(uintptr_t at)
     return 1;
 }
 
-static void on_bus(int number, siginfo_t *info, void *context)
+/* Zeros in place of the page, counted before anybody can read them; another thread may have put
+ * them there already, which does no harm. */
+static void replace_page(uintptr_t at)
 {
-    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), at = (uintptr_t)info->si_addr;
-    int before = errno; /* of whoever was reading */
-    (void)context;
-    if (info->si_code != BUS_ADRERR || !is_of_file(at)) {
-        signal(number, SIG_DFL); /* another mistake than this one: the end it always had */
-        return;
-    }
-    if (!lost.is_expected)
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    if (!atomic_load(&lost.is_expected))
         _exit(1);
-    lost.n++;
+    atomic_fetch_add(&lost.n, 1);
     if (mmap((void *)(at / page * page), page, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED,
              -1, 0) == MAP_FAILED)
         _exit(1);
+}
+
+static void on_bus(int number, siginfo_t *info, void *context)
+{
+    uintptr_t at = (uintptr_t)info->si_addr;
+    int before = errno; /* of whoever was reading */
+    (void)context;
+    while (atomic_flag_test_and_set(&is_handling)) {
+    }
+    if (info->si_code == BUS_ADRERR && is_of_file(at))
+        replace_page(at);
+    else
+        signal(number, SIG_DFL); /* another mistake than this one: the end it always had */
+    atomic_flag_clear(&is_handling);
     errno = before;
 }
 

@@ -122,12 +122,12 @@ bool pnb__take_hangup(pnb__app *app)
     return true;
 }
 
-const volatile sig_atomic_t *pnb__expect_lost_pages(pnb__app *app)
+const atomic_uint *pnb__expect_lost_pages(pnb__app *app)
 {
     if (app->lost == NULL)
         return NULL;
-    app->lost->is_expected = 1;
-    app->lost->is_told = 0;
+    atomic_store(&app->lost->is_expected, 1);
+    atomic_store(&app->lost->is_told, 0);
     return &app->lost->n;
 }
 

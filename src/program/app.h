@@ -3,6 +3,7 @@
 #define PNB_PROGRAM_APP_H
 
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 
 #include "base/base.h"
@@ -27,9 +28,10 @@ typedef struct pnb__hangup {
 
 /* Pages of mapped files that were gone when they were read, because somebody cut a file short,
  * between main's handler and a command that goes on with zeros there: all others end. `n` only
- * grows. */
+ * grows. Atomic, since the handler runs in whichever thread was reading. */
 typedef struct pnb__lost_pages {
-    volatile sig_atomic_t is_expected, is_told, n;
+    atomic_int is_expected, is_told;
+    atomic_uint n;
 } pnb__lost_pages;
 
 /* Options every command takes. */
@@ -135,6 +137,6 @@ void pnb__expect_hangup(pnb__app *app);
 bool pnb__take_hangup(pnb__app *app);
 /* From now on lost pages do not end the command, which looks for itself; NULL: nobody counts them.
  */
-const volatile sig_atomic_t *pnb__expect_lost_pages(pnb__app *app);
+const atomic_uint *pnb__expect_lost_pages(pnb__app *app);
 
 #endif

@@ -66,7 +66,7 @@ bool pnb__served_is_idle(pnb__served *served)
 
 pnb_status pnb__served_check(const pnb__served *served, pnb_error *err)
 {
-    if (served->lost == NULL || *served->lost == served->n_lost)
+    if (served->lost == NULL || atomic_load(served->lost) == served->n_lost)
         return PNB_OK;
     return pnb__fail(
         err, PNB_IO,

@@ -35,8 +35,8 @@ typedef struct pnb__served {
     size_t n_users;        /* requests under way; by the server's lock */
     /* Pages of its files that were gone when they were read, and how many when it was opened: one
      * more, and nothing it says can be believed. NULL: nobody counts them. */
-    const volatile sig_atomic_t *lost;
-    sig_atomic_t n_lost;
+    const atomic_uint *lost;
+    unsigned n_lost;
 } pnb__served;
 
 /* The server without its socket. */

@@ -375,7 +375,7 @@ pnb_status pnb__generation_open(pnb__generation **out, pnb__app *app, const pnb_
     g->served = pnb__served_make(s);
     g->served.encoder = &g->encoder;
     g->served.lost = pnb__expect_lost_pages(app);
-    g->served.n_lost = g->served.lost != NULL ? *g->served.lost : 0;
+    g->served.n_lost = g->served.lost != NULL ? atomic_load(g->served.lost) : 0;
     g->served.create = opts->root != NULL ? create_collection : NULL;
     g->app = app;
     g->of_requests = *app;
