@@ -55,11 +55,10 @@ def train(folder, data, seed, o):
     return checkpoint, float(taken)
 
 
-def both(folder, name, model, data, split):
-    where = os.path.join(data, split)
-    return ["--images", embed(folder, "%s.%s" % (name, split), model, where, "images"), "--texts",
-            embed(folder, "%s.%s" % (name, split), model, os.path.join(where, "captions.jsonl"),
-                  "texts")]
+def both(folder, name, model, data, split, *words):
+    where, name = os.path.join(data, split), ".".join([name, split] + [w.strip("-") for w in words])
+    return ["--images", embed(folder, name, model, where, "images", *words), "--texts",
+            embed(folder, name, model, os.path.join(where, "captions.jsonl"), "texts", *words)]
 
 
 def known(data, sets, *words, control="n_shapes"):
@@ -72,11 +71,12 @@ def known(data, sets, *words, control="n_shapes"):
 
 
 def adapted(folder, name, val, test, data):
-    """The test sets through AsymVLM of both sides, learned from the validation split."""
+    """The test sets through AsymVLM of both sides, learned from the validation split. It makes its
+    densities of vectors with their lengths."""
     def learn(path):
         penumbra("adapt", "train", "--method", "asymvlm-vmf", "--ablation", "symmetric", "--recipe",
                  "small", *val, "--truth", os.path.join(data, "truth", "val.pairs"), "-q", "-o", path)
-    adapter = once(os.path.join(folder, name + ".asymvlm"), learn)
+    adapter = once(os.path.join(folder, name + ".raw.asymvlm"), learn)
     out = []
     for option, path in zip(test[::2], test[1::2]):
         to = path.replace(".safetensors", ".asymvlm.safetensors")
@@ -105,7 +105,8 @@ def measure(report, folder, data, what, seed, checkpoint):
     first, _ = known(data, test, "--of-matches", "--calibration", fits[0])
     grey, _ = known(data, test, "--of-matches", "--calibration", *fits, control="grey_shapes")
     entropy, _ = known(data, test, "--of-matches")
-    asym, _ = known(data, adapted(folder, name, val, test, data))
+    raw = (both(folder, name, checkpoint, data, split, "--raw") for split in ("val", "test"))
+    asym, _ = known(data, adapted(folder, name, *raw, data))
     r1 = {f["figure"]: f for f in penumbra(
         "eval", "retrieval", *test, "--truth", os.path.join(data, "truth", "test.pairs"), "--level", 3,
         "--json").json()["figures"]}["recall@1"]

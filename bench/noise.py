@@ -56,14 +56,14 @@ def train(folder, name, data, o):
         return f.read()
 
 
-def embed(folder, name, model, what, side):
+def embed(folder, name, model, what, side, *words):
     return once(os.path.join(folder, "%s.%s.safetensors" % (name, side)),
-                lambda path: embed_to(path, model, what, side))
+                lambda path: embed_to(path, model, what, side, *words))
 
 
-def embed_to(path, model, what, side):
+def embed_to(path, model, what, side, *words):
     made = path.replace(".safetensors.new", ".making.safetensors")
-    penumbra("embed", "-m", model, "--" + side, what, "-q", "-o", made)
+    penumbra("embed", "-m", model, "--" + side, what, *words, "-q", "-o", made)
     os.rename(made.replace(".safetensors", ".ids.jsonl"),
               path.replace(".safetensors.new", ".ids.jsonl"))
     os.rename(made, path)

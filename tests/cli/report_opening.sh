@@ -116,6 +116,33 @@ words = {name: float(x) for name, _, x in rows}
 assert words["fewer words"] > 0.2, rows  # four kinds of one word, 240 captions of four
 assert html.index("Whose uncertainty is true?") < html.index("How sure, and how often right")
 PY
+# AsymVLM's captions, say, are others: what stands in two folders is the last one's
+mkdir other && python3 - <<'PY'
+import json
+other = json.load(open("m/table.json"))
+other["methods"] = [dict(r, t2i_r1=0.125) for r in other["methods"] if r["method"] == "whitened"]
+json.dump(other, open("other/table.json", "w"))
+PY
+mkdir other/sets && cp m/sets/conformity-0.texts.safetensors other/sets/whitened-0.texts.safetensors
+cp m/sets/conformity-0.texts.ids.jsonl other/sets/whitened-0.texts.ids.jsonl
+for order in "m other" "other m"; do
+    # shellcheck disable=SC2086  # two words are wanted
+    want 0 report --images i.npy --texts t.npy --truth all.pairs --bootstrap 50 --methods $order --out two.html
+    order=$order check "what stands in two folders is the last one's: $order" python3 - <<'PY'
+import os, re
+def rows(page):
+    html = open(page).read()
+    at = html.index("Whose uncertainty is true?", html.index("</nav>"))
+    found = re.findall(r'<tr><td>([^<]*)</td><td>([^<]*)</td><td class="n whole">(-?[0-9.]+).*?</tr>',
+                       html[at:html.index("</table>", at)])
+    return {name: float(rho) for name, _, rho in found}, len(found)
+one, n_one = rows("methods.html")
+two, n_two = rows("two.html")
+assert n_one == n_two and one["whitened"] != one["conformity"], (one, two)
+wanted = one["conformity"] if os.environ["order"] == "m other" else one["whitened"]
+assert two["whitened"] == wanted and two["conformity"] == one["conformity"], (one, two)
+PY
+done
 rm m/sets/whitened-*
 want 0 report --images i.npy --texts t.npy --truth all.pairs --bootstrap 50 --methods m --out methods.html
 says "has no captions of whitened: it is left out"

@@ -108,6 +108,20 @@ assert abs(100 * e["text_retrieval_recall@1"] - f["i2t_r1"]) < 1e-4, (e, f)
 assert abs(100 * e["image_retrieval_recall@1"] - f["t2i_r1"]) < 1e-4, (e, f)
 PY
 
+check "AsymVLM reads lengths on the sides that become densities, the others rows of length 1" python3 - <<'PY'
+import json, struct
+def lengths(method):
+    data = open("t/adapters/%s-0/model.safetensors" % method, "rb").read()
+    n = struct.unpack("<Q", data[:8])[0]
+    head = json.loads(data[8:8 + n])
+    at = lambda k: 8 + n + head[k]["data_offsets"][0]
+    return {k: struct.unpack_from("<f", data, at(k))[0] for k in ("image_length", "text_length") if k in head}
+vmf, ps, pictures, both = (lengths("asymvlm-" + m) for m in ("vmf", "ps", "images", "both"))
+assert list(vmf) == ["text_length"] and vmf["text_length"] != 1 and ps == vmf, (vmf, ps)
+assert list(pictures) == ["image_length"] and pictures["image_length"] not in (1, vmf["text_length"]), pictures
+assert both == {**pictures, **vmf}, (both, pictures, vmf)
+PY
+
 twin=$(ls t/sets/frozen.*-0.images.safetensors)
 twin_texts=${twin/images/texts}
 want 0 eval uncertainty --images "$twin" --texts "$twin_texts" --truth t/data/shapes/truth/test.pairs \

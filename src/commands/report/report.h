@@ -12,9 +12,10 @@ typedef struct pnb__report_opts {
     const char *run;                      /* run directory of a training, or NULL */
     pnb__uncertainty_report_sets sets;    /* images and texts may be NULL together */
     pnb__uncertainty_report_sets control; /* texts NULL: no control */
-    const char *null_texts;        /* set of texts that say nothing, the empty one first; or NULL */
-    const char *methods;           /* folder of `adapt compare` on the same captions; or NULL */
-    const char *text_entropy;      /* field of the captions that tells what is known of them */
+    const char *null_texts;   /* set of texts that say nothing, the empty one first; or NULL */
+    pnb__text_list methods;   /* folders of `adapt compare` on the same captions; what stands in
+                               * several is the last one's */
+    const char *text_entropy; /* field of the captions that tells what is known of them */
     pnb__retrieval_opts retrieval; /* but for images and texts, which `sets` has */
     pnb__retrieval_files files;    /* beside the page; dataset NULL: the set of the pictures */
     size_t n_examples;             /* pictures and captions in each gallery */

@@ -52,8 +52,8 @@ pnb_status pnb__report_opening(pnb__report *r, pnb__result *result, bool *is_wri
 /* All answers by thirds, behind the opening. */
 void pnb__report_answers_table(pnb__report *r);
 
-/* ---- report_methods.c ---- The methods of a folder of `adapt compare` against how many pictures
- * a caption fits; nothing where no folder was given. */
+/* ---- report_methods.c ---- The methods of folders of `adapt compare` against how many pictures a
+ * caption fits; nothing where no folder was given. */
 pnb_status pnb__report_methods(pnb__report *r);
 
 /* ---- report_sets.c ---- Recalls; every figure of `eval retrieval` with its interval; bins of

@@ -3,8 +3,9 @@
  *
  * The captions are those of the page, so the truth is a field of their ids files, and what learned
  * nothing stands in the same order: an untrained head, the number of words, how common they are.
- * The folder's table.json tells the methods; their sets are measured as `eval uncertainty
- * --text-entropy` does it. A method whose sets are gone is left out with a warning. */
+ * A folder's table.json tells the methods; their sets are measured as `eval uncertainty
+ * --text-entropy` does it. A method whose sets are gone is left out with a warning; one that stands
+ * in several folders is the last one's, as AsymVLM on captions with their lengths. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,7 +31,16 @@ typedef struct method_table {
     size_t n;
 } method_table;
 
-/* Rows without a rank correlation (points, all alike) say nothing. */
+static method_row *find_row(const method_table *t, const char *name)
+{
+    for (size_t i = 0; i < t->n; i++)
+        if (strcmp(t->items[i].name, name) == 0)
+            return &t->items[i];
+    return NULL;
+}
+
+/* Rows without a rank correlation (points, all alike) say nothing; one that is there is
+ * replaced. */
 static pnb_status add(method_table *t, const char *name, const char *kind,
                       const pnb_rank_agreement *score, double r1, pnb_error *err)
 {
@@ -38,7 +48,11 @@ static pnb_status add(method_table *t, const char *name, const char *kind,
     snprintf(row.name, sizeof row.name, "%s", name);
     if (!isfinite(row.rho.value))
         return PNB_OK;
-    return PNB_PUSH(t->items, t->n, err, row);
+    method_row *before = find_row(t, row.name);
+    if (before == NULL)
+        return PNB_PUSH(t->items, t->n, err, row);
+    *before = row;
+    return PNB_OK;
 }
 
 static pnb__known_opts known_of(const pnb__report *r, const char *images, const char *texts)
@@ -94,7 +108,7 @@ static pnb_status add_entropy_of_matches(pnb__report *r, method_table *t)
     return status;
 }
 
-/* ---- the folder ---- */
+/* ---- the folders ---- */
 
 /* DIR/sets/NAME-SEED.texts.safetensors of the first seed that is there; NULL: none. */
 static char *find_set(const char *dir, const char *name)
@@ -110,16 +124,16 @@ static char *find_set(const char *dir, const char *name)
     return NULL;
 }
 
-static pnb_status add_method(pnb__report *r, const json_t *row, method_table *t)
+static pnb_status add_method(pnb__report *r, const char *dir, const json_t *row, method_table *t)
 {
     const char *name = json_string_value(json_object_get(row, "method"));
     const char *kind = json_string_value(json_object_get(row, "kind"));
     pnb__known_found found[2];
     if (name == NULL || kind == NULL || strcmp(kind, "frozen") == 0)
         return PNB_OK;
-    char *path = find_set(r->opts->methods, name);
+    char *path = find_set(dir, name);
     if (path == NULL) {
-        pnb__warn(r->app, "%s/sets has no captions of %s: it is left out", r->opts->methods, name);
+        pnb__warn(r->app, "%s/sets has no captions of %s: it is left out", dir, name);
         return PNB_OK;
     }
     const pnb__known_opts job = known_of(r, r->opts->sets.images, path);
@@ -131,13 +145,12 @@ static pnb_status add_method(pnb__report *r, const json_t *row, method_table *t)
     return status;
 }
 
-static pnb_status add_folder(pnb__report *r, method_table *t)
+static pnb_status add_folder(pnb__report *r, const char *dir, method_table *t)
 {
     pnb_error *err = &r->app->err;
     json_t *root = NULL;
-    char *path = pnb__path_join(r->opts->methods, TABLE);
-    pnb_status status =
-        path != NULL ? PNB_OK : pnb__fail_nomem(err, strlen(r->opts->methods) + sizeof TABLE);
+    char *path = pnb__path_join(dir, TABLE);
+    pnb_status status = path != NULL ? PNB_OK : pnb__fail_nomem(err, strlen(dir) + sizeof TABLE);
     if (status == PNB_OK)
         status = pnb__json_load_file(&root, path, 0, err);
     const json_t *rows = json_object_get(root, "methods");
@@ -145,7 +158,7 @@ static pnb_status add_folder(pnb__report *r, method_table *t)
         status =
             pnb__fail(err, PNB_FORMAT, "%s: no \"methods\"; it is not of `adapt compare`", path);
     for (size_t i = 0; status == PNB_OK && i < json_array_size(rows); i++)
-        status = add_method(r, json_array_get(rows, i), t);
+        status = add_method(r, dir, json_array_get(rows, i), t);
     json_decref(root);
     pnb__free(path);
     return status;
@@ -221,9 +234,10 @@ pnb_status pnb__report_methods(pnb__report *r)
 {
     method_table t = {0};
     pnb_status status;
-    if (r->opts->methods == NULL)
+    if (r->opts->methods.n == 0)
         return PNB_OK;
-    PNB_TRY(add_folder(r, &t));
+    for (size_t i = 0; i < r->opts->methods.n; i++)
+        PNB_TRY(add_folder(r, r->opts->methods.items[i], &t));
     PNB_TRY(add_model(r, &t));
     PNB_TRY(add_entropy_of_matches(r, &t));
     if (t.n == 0)

@@ -28,9 +28,10 @@ static const pnb__option options[] = {
         "null-texts", AT(null_texts), "SET",
         "Texts that say nothing, as `embed --text '' 'a picture'`: the first is the root of "
         "traversals, the others are dummy prompts for none of the above"),
-    PNB__ROW_FILE("methods", AT(methods), "FOLDER",
-                  "Folder of `adapt compare` measured on the same captions: its methods and "
-                  "controls against the known ambiguity of captions"),
+    PNB__ROW_FILES("methods", AT(methods), "FOLDER...",
+                   "Folders of `adapt compare` measured on the same captions: their methods and "
+                   "controls against the known ambiguity of captions; what stands in several is "
+                   "the last one's"),
     PNB__ROW_TEXT("text-entropy", AT(text_entropy), "FIELD",
                   "That ambiguity, a number of the captions' ids files",
                   .fallback = "entropy_bits"),
@@ -57,7 +58,7 @@ static pnb_status run(pnb__app *app, void *args, pnb__result *r)
         return pnb__usage(app, "--run, or --texts with --images, is wanted");
     if (o->sets.images != NULL && o->sets.texts == NULL)
         return pnb__usage(app, "--images needs --texts");
-    if (o->methods != NULL && (o->sets.images == NULL || a->retrieval.job.truth == NULL))
+    if (o->methods.n > 0 && (o->sets.images == NULL || a->retrieval.job.truth == NULL))
         return pnb__usage(app, "--methods needs --images, --texts and --truth");
     pnb_status status = pnb__retrieval_args_read(app, &a->retrieval, NULL);
     if (status != PNB_OK)

@@ -180,6 +180,7 @@ typedef struct pnb__repro_part {
     const char *images, *texts, *truth;
     size_t ttda;    /* augmented passes; 0: none */
     bool as_points; /* the means alone */
+    bool raw;       /* means with their lengths, which AsymVLM's captions want */
 } pnb__repro_part;
 /* Embeds them: *paths, freed with pnb__pair_paths_reset. */
 pnb_status pnb__reproduce_embed_part(pnb__reproduction *run, const pnb__repro_part *part,

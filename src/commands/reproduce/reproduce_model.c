@@ -85,6 +85,7 @@ static pnb_status embed_source(pnb__reproduction *run, pnb_encoder *encoder,
     pnb__encode_watch watch;
     pnb_embeddings *set = NULL;
     opts.ttda = part->ttda;
+    opts.raw = part->raw;
     pnb__encode_watch_init(&watch, run->app, unit, &opts);
     pnb_status status = pnb__embed_set(encoder, source, &opts, &set, NULL, &run->app->err);
     if (status == PNB_OK && part->as_points && set->family == PNB_GAUSSIAN_DIAG)

@@ -136,6 +136,9 @@ static const char *const differs[] = {
     "* learns from the frozen rows of the deterministic twin: ProLIP's towers under SigLIP's loss. "
     "PCME and PCME++ without it are trained with towers of their own, so that their R@1 is not "
     "that of the loss alone.",
+    "AsymVLM makes its densities of the twin's vectors with their lengths, as in its paper; the "
+    "other "
+    "methods, and the side that it leaves alone, have rows of length 1.",
     "The best control is the highest \xCF\x81 of the controls on the same rows. The untrained head "
     "is "
     "the twin's: variances that no loss has touched.",
@@ -239,19 +242,25 @@ static pnb_status make_sets(pnb__reproduction *run, const char *stage, uint64_t 
     return status;
 }
 
+static pnb__repro_part part_of(const pnb__reproduction *run, bool is_train)
+{
+    const pnb__repro_images *p = &run->images;
+    if (is_train)
+        return (pnb__repro_part){
+            .images = p->train, .texts = p->train_texts, .truth = p->train_truth};
+    return (pnb__repro_part){.images = p->test, .texts = p->texts, .truth = p->truth};
+}
+
 /* Trains it, or finds what an earlier stage made. */
 static pnb_status twin_open(pnb__reproduction *run, uint64_t seed, twin *t)
 {
-    const pnb__repro_images *p = &run->images;
-    pnb__repro_part test = {.images = p->test, .texts = p->texts, .truth = p->truth};
-    const pnb__repro_part train = {
-        .images = p->train, .texts = p->train_texts, .truth = p->train_truth, .as_points = true};
+    pnb__repro_part test = part_of(run, false), train = part_of(run, true);
     pnb_train_opts opts = pnb_train_opts_of(PNB_OBJECTIVE_SIGLIP, false);
     pnb_status status;
     *t = (twin){.model = NULL};
     PNB_TRY(pnb__reproduce_train(run, methods[0].row, seed, &opts, &t->model));
     PNB_TRY(make_sets(run, "untrained", seed, &test, t->model, &t->untrained));
-    test.as_points = true;
+    test.as_points = train.as_points = true;
     PNB_TRY(make_sets(run, "frozen", seed, &test, t->model, &t->test));
     status = make_sets(run, "frozen-train", seed, &train, t->model, &t->train);
 done:
@@ -440,6 +449,32 @@ static pnb_status measure_augmented(pnb__reproduction *run, const method *m, uin
     return status;
 }
 
+/* AsymVLM makes a density of a vector with its length, and holds it against points of length 1:
+ * whether the method reads the lengths of a side. */
+static bool reads_lengths(const method *m, bool of_texts)
+{
+    const char *apart = of_texts ? "image-side" : "text-side"; /* the density is the other's */
+    const char *side = m->value != NULL ? m->value : "text-side";
+    return pnb__starts_with(m->name, "asymvlm") && strcmp(side, apart) != 0;
+}
+
+/* Rows of the twin as the method reads them, borrowed from the twin and from `raw`, which is made
+ * where it is wanted. */
+static pnb_status take_rows(pnb__reproduction *run, const method *m, uint64_t seed, const twin *t,
+                            bool is_train, pnb__pair_paths *raw, pnb__pair_paths *out)
+{
+    const pnb__pair_paths *unit = is_train ? &t->train : &t->test;
+    bool images = reads_lengths(m, false), texts = reads_lengths(m, true);
+    pnb__repro_part part = part_of(run, is_train);
+    pnb_status status = PNB_OK;
+    part.as_points = part.raw = true;
+    if (images || texts)
+        status = make_sets(run, is_train ? "raw-train" : "raw", seed, &part, t->model, raw);
+    *out = (pnb__pair_paths){images ? raw->images : unit->images, texts ? raw->texts : unit->texts,
+                             unit->truth};
+    return status;
+}
+
 /* The twin's sets stand in the run's place while a method learns from them. */
 static pnb_status measure_adapted(pnb__reproduction *run, const method *m, uint64_t seed, twin *t,
                                   json_t *found)
@@ -447,9 +482,13 @@ static pnb_status measure_adapted(pnb__reproduction *run, const method *m, uint6
     const pnb__adapted_opts opts = {
         .method = m->name, .row = m->row, .option = m->option, .value = m->value, .seed = seed};
     pnb__adapt_comparison owner = {.entry = NULL};
-    run->train = t->train;
-    run->test = t->test;
-    pnb_status status = pnb__adapted_make(run, &opts, &owner);
+    pnb__pair_paths raw_train = {NULL, NULL, NULL}, raw_test = {NULL, NULL, NULL}, train, test;
+    pnb_status status;
+    PNB_TRY(take_rows(run, m, seed, t, true, &raw_train, &train));
+    PNB_TRY(take_rows(run, m, seed, t, false, &raw_test, &test));
+    run->train = train;
+    run->test = test;
+    status = pnb__adapted_make(run, &opts, &owner);
     run->train = run->test = (pnb__pair_paths){NULL, NULL, NULL};
     pnb__adapted_keep_failure(run, &owner, found);
     if (status == PNB_OK && owner.entry->failed == NULL) {
@@ -457,6 +496,9 @@ static pnb_status measure_adapted(pnb__reproduction *run, const method *m, uint6
         status = measure_sets(run, m, t, &sets,
                               pnb__adapted_measure_of(owner.entry, PNB__MEASURE_AUTO), found);
     }
+done:
+    pnb__pair_paths_reset(&raw_train);
+    pnb__pair_paths_reset(&raw_test);
     pnb__compare_entries_reset(&owner);
     return status;
 }
