@@ -107,7 +107,7 @@ static int is_of_file(uintptr_t at)
     if (!find_map(at, &m))
         return 0;
     if (m.path == NULL)
-        return 1;
+        return atomic_load(&lost.is_expected); /* else none was ever replaced */
     lost_begin = m.begin;
     lost_end = m.end;
     atomic_store(&lost.is_told, 1);

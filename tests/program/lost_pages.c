@@ -1,11 +1,10 @@
 /* A file that is cut short under many threads that read it: zeros for all of them, told of once,
  * and counted before anybody has seen one. */
-#include <fcntl.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <stdlib.h>
+#include <stdio.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -52,15 +51,14 @@ static size_t count_lines(int fd)
 /* A file of its own, mapped, filled and emptied. */
 static const unsigned char *map_and_cut(size_t size)
 {
-    char path[] = "/tmp/pnb_lost_XXXXXX";
-    int fd = mkstemp(path);
-    assert_true(fd >= 0);
-    unlink(path);
+    FILE *file = tmpfile();
+    assert_non_null(file);
+    int fd = fileno(file);
     assert_int_equal(ftruncate(fd, (off_t)size), 0);
     void *map = mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0);
     assert_true(map != MAP_FAILED);
     assert_int_equal(ftruncate(fd, 0), 0);
-    close(fd);
+    fclose(file);
     return map;
 }
 
@@ -84,11 +82,11 @@ static void read_together(pnb__lost_pages *pages)
 
 static void test_many_threads_lose_the_same_pages(void **state)
 {
-    char path[] = "/tmp/pnb_told_XXXXXX";
-    int told = mkstemp(path), before = dup(STDERR_FILENO);
+    FILE *file = tmpfile();
+    int before = dup(STDERR_FILENO);
     (void)state;
-    assert_true(told >= 0 && before >= 0);
-    unlink(path);
+    assert_true(file != NULL && before >= 0);
+    int told = fileno(file);
     assert_true(dup2(told, STDERR_FILENO) >= 0);
     pnb__lost_pages *pages = pnb__watch_lost_pages();
     atomic_store(&pages->is_expected, 1);
@@ -96,7 +94,7 @@ static void test_many_threads_lose_the_same_pages(void **state)
         read_together(pages);
     assert_true(dup2(before, STDERR_FILENO) >= 0);
     assert_int_equal(count_lines(told), N_ROUNDS);
-    close(told);
+    fclose(file);
     close(before);
 }
 
@@ -109,8 +107,11 @@ static void test_a_page_that_is_there_again(void **state)
     (void)state;
     assert_true(zeros != MAP_FAILED && written != MAP_FAILED);
     atomic_store(&lost.is_told, 0);
+    atomic_store(&lost.is_expected, 1);
     assert_true(is_of_file((uintptr_t)zeros));
     assert_int_equal(atomic_load(&lost.is_told), 0);
+    atomic_store(&lost.is_expected, 0); /* then none was replaced: it is another mistake */
+    assert_false(is_of_file((uintptr_t)zeros));
     assert_false(is_of_file((uintptr_t)written));
     munmap(zeros, page);
     munmap(written, page);
