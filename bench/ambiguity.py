@@ -15,8 +15,9 @@ foggier ones, three quarters of which do (`data shapes`, blur 0.5, occlusion 0.3
             doubt where the number of shapes, and of grey ones (a part of the truth), is held fixed
   captions  what AsymVLM, learned from the frozen rows of the validation split, or from all pairs of
             the training split, says of those of the test split, against the number of scenes that a
-            caption is expected to fit; beside it the number of words, and what it says where that is
-            held fixed
+            caption is expected to fit; beside it the number of words, what it says where that is held
+            fixed, and what a ridge regression of the expected bits themselves gets out of the same rows
+            (with numpy, of BENCH_PYTHON)
 
 Spearman's rho with 95% intervals over pictures with their captions. The claim is 0.8 for pictures of
 the foggier scenes in the mean over the seeds, of trainings of at most 20 minutes. Retrieval is that of
@@ -26,6 +27,7 @@ import argparse
 import json
 import os
 import shutil
+import subprocess
 import sys
 
 import benchlib
@@ -108,6 +110,16 @@ def captioned(folder, seed, checkpoint, data, test):
     return [test[0], to]
 
 
+def ridge(val, test):
+    """What the captions' rows hold of the number, by whom it was told to: linear, rectified features."""
+    r = subprocess.run([benchlib.PYTHON, os.path.join(benchlib.PEERS, "ridge_bits.py"), val[3], test[3],
+                        "expected_bits"], capture_output=True, text=True,
+                       env=benchlib.clean_environment())
+    if r.returncode != 0:
+        return "not measured: " + (r.stderr.strip().split("\n") or [""])[-1]
+    return "%(linear).3f, %(rectified).3f" % json.loads(r.stdout)
+
+
 def figure(row, key="spearman"):
     return "%.3f (%.3f to %.3f)" % (row[key], row[key + "_low"], row[key + "_high"])
 
@@ -156,6 +168,7 @@ def measure(report, folder, data, what, seed, checkpoint, learned):
         ["AsymVLM of captions, all training pairs", "captions",
          figure(caps["captions", "uncertainty"])],
         ["the same, number of words held fixed", "captions", figure(fewer, "held")],
+        ["ridge of the bits themselves", "captions", ridge(val, test)],
         ["control: fewer words", "captions", figure(words)]])
     return doubt["pictures", own]["spearman"]
 
