@@ -136,8 +136,7 @@ static const char *const differs[] = {
     "* learns from the frozen rows of the deterministic twin: ProLIP's towers under SigLIP's loss. "
     "PCME and PCME++ without it are trained with towers of their own, so that their R@1 is not "
     "that of the loss alone.",
-    "AsymVLM makes its densities of the twin's vectors with their lengths, as in its paper; the "
-    "other "
+    "AsymVLM makes its densities of the twin's vectors with their lengths, as in its paper; other "
     "methods, and the side that it leaves alone, have rows of length 1.",
     "The best control is the highest \xCF\x81 of the controls on the same rows. The untrained head "
     "is "
