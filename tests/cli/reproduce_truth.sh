@@ -148,12 +148,24 @@ own = {r["side"]: r["spearman"] for r in rows if r["score"] == "entropy of match
 assert abs(own["pictures"] - f["image_rho"]) < 1e-3 and abs(own["captions"] - f["text_rho"]) < 1e-3, (own, f)
 PY
 
+raw=$(ls t/sets/raw.*-0.texts.safetensors)
+want 0 info "$raw" --json
+check "what AsymVLM reads are points, as other methods' rows" python3 -c '
+import json
+assert json.load(open("out"))["family"] == "point", open("out").read()'
+
 rm t/results/{pcme,asymvlm-both}-0.json
 want 0 "${truth[@]}" --only pcme asymvlm-both
 says "2 stages with their seeds to go"
 check "what is made again is the same, and the others stand beside it" cmp -s first out
 want 0 "${truth[@]}" --only "${methods[@]}"
 says "20 of 20 results are there already"
+want 0 "${truth[@]}" --seeds 2 --only asymvlm-vmf
+check "another seed reads the rows of its own twin" test -s t/results/asymvlm-vmf-1.json -a ! -s t/results/pfe-1.json
+check "and has figures" python3 -c '
+import json
+f = [json.load(open("t/results/asymvlm-vmf-%d.json" % s))["values"]["asymvlm-vmf"] for s in (0, 1)]
+assert all("text_rho" in x for x in f) and f[0]["text_rho"] != f[1]["text_rho"], f'
 want 1 "${truth[@]}" --only pcme nobody
 says "truth-table: --only names what is not among deterministic, prolip, pcmepp"
 finish
