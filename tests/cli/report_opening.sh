@@ -153,6 +153,11 @@ says "table.json"
 echo '{}' >table.json
 want 1 report --images i.npy --texts t.npy --truth all.pairs --methods . --out none.html
 says "it is not of \`adapt compare\`"
+for row in '{"kind": "learned"}' '{"method": 7, "kind": "learned"}' '{"method": "pfe"}' 3; do
+    echo "{\"methods\": [$row]}" >table.json
+    want 1 report --images i.npy --texts t.npy --truth all.pairs --methods m . --out none.html
+    says 'a method without "method" or "kind"'
+done
 want 2 report --images i.npy --texts t.npy --methods m --out none.html
 says "--methods needs --images, --texts and --truth"
 finish

@@ -129,7 +129,12 @@ static pnb_status add_method(pnb__report *r, const char *dir, const json_t *row,
     const char *name = json_string_value(json_object_get(row, "method"));
     const char *kind = json_string_value(json_object_get(row, "kind"));
     pnb__known_found found[2];
-    if (name == NULL || kind == NULL || strcmp(kind, "frozen") == 0)
+    if (name == NULL || kind == NULL)
+        return pnb__fail(&r->app->err, PNB_FORMAT,
+                         "%s/" TABLE ": a method without \"method\" or \"kind\"; it is not of "
+                         "`adapt compare`",
+                         dir);
+    if (strcmp(kind, "frozen") == 0)
         return PNB_OK;
     char *path = find_set(dir, name);
     if (path == NULL) {
