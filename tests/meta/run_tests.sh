@@ -13,7 +13,8 @@ cat >"$dir/bin/cmake" <<'END'
 echo "cmake $*" >>calls
 case "$1 $2" in
 "-S .") mkdir -p "$4" && [ "$4" != "$FAIL_CONFIGURE" ] ;;
-"--build $FAIL_BUILD") exit 1 ;;
+"--build $FAIL_BUILD") echo "a warning of $2" && exit 1 ;;
+"--build build-clang") [ -z "$SLOW" ] || { sleep 60 & echo $! >sleeper; wait; } ;;
 esac
 END
 cat >"$dir/bin/ctest" <<'END'
@@ -62,4 +63,19 @@ for folder in build build-clang build-test; do
 done
 expect "0 passed, 1 failed" 1 "" build-clang 0 "$passed"
 grep -q "the Clang build failed" "$dir/err" || bad "Clang's warnings are told as: $(cat "$dir/err")"
+said=$(PATH=$dir/bin:$PATH FAIL_BUILD=build-clang CTEST_EXIT=0 RESULTS=$passed "$dir/tools/run-tests" 2>&1) || true
+[[ $said == *"a warning of build-clang"* ]] || bad "Clang's warnings are not shown"
+
+# What is stopped leaves no compiler behind.
+cat >"$dir/bin/ctest" <<'END'
+#!/bin/bash
+while [ ! -s sleeper ]; do sleep 0.05; done
+kill $PPID
+END
+(SLOW=1 PATH=$dir/bin:$PATH timeout 30 "$dir/tools/run-tests") >"$dir/err" 2>&1 && bad "a stopped run is no failure"
+for i in {1..40}; do
+    kill -0 "$(cat "$dir/sleeper")" 2>/dev/null || break
+    sleep 0.05
+done
+[ "$i" -lt 40 ] || bad "Clang's build outlives the script"
 finish
