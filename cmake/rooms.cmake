@@ -49,7 +49,9 @@ endfunction()
 # they take a third to a half of the time with the same checks.
 function(pnb_optimise_tested)
     foreach(source IN LISTS ARGN)
-        if(PNB_SANITIZE AND source MATCHES "/src/(kernels/|base/random/|base/sha256|data/synth/|io/image/)")
+        # The tiles of products_bf16 take six times as long to compile so, and are few of the tests' time.
+        if(PNB_SANITIZE AND source MATCHES "/src/(kernels/|base/random/|base/sha256|data/synth/|io/image/)"
+           AND NOT source MATCHES "/products_bf16\\.c$")
             set_property(SOURCE ${source} APPEND PROPERTY COMPILE_OPTIONS -O2)
         endif()
         # GCC 12 puts frames that it keeps behind their return on 32 bytes, and vectors of 64 into them
@@ -141,6 +143,10 @@ function(pnb_add_room name lower_rooms)
         add_library(${target} ${room_kind} ${sources})
         if(PNB_SANITIZE AND name MATCHES "^(io|tokenizer|truth)$")
             target_compile_options(${target} PRIVATE -fsanitize=${PNB_POINTER_CHECKS})
+        endif()
+        # They say what the rooms below have computed: an eighth less of them, and a fifth less time to build.
+        if(name MATCHES "^(commands|program|report)$")
+            target_compile_options(${target} PRIVATE $<$<CONFIG:Release,RelWithDebInfo>:-Os>)
         endif()
         if(name STREQUAL kernels AND PNB_CUDA_OBJECTS)
             add_dependencies(${target} pnb_cuda_objects)

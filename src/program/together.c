@@ -1,6 +1,6 @@
 /* Processes of one launcher in one command (penumbra/peers.h).
  *
- * They must be one program: the same version and the same bytes, looked at in /proc/self/exe. */
+ * They must be one program: the same version and the same build (build_id.h). */
 #define _GNU_SOURCE 1
 #include "program/together.h"
 
@@ -11,6 +11,7 @@
 #include "base/base.h"
 #include "io/tables/text_lines.h"
 #include "peers/peers.h"
+#include "program/build_id.h"
 #include "program/source_commit.h"
 
 /* The command's --rank-timeout, as it was read; long enough for a cluster to start all of them
@@ -30,21 +31,15 @@ static double wait_of(const pnb__command *command, const void *args)
 
 static pnb_status compare_programs(pnb__app *app, const pnb__command *command)
 {
-    char hex[65], *bytes = NULL, *text = NULL;
+    char id[PNB__BUILD_ID_SIZE];
     const char *commit = pnb__source_commit();
-    size_t n = 0;
-    pnb__sha256 sha;
-    pnb_status status = pnb__read_file("/proc/self/exe", SIZE_MAX / 2, &bytes, &n, &app->err);
+    pnb_status status = pnb__build_id(id, &app->err);
     if (status != PNB_OK)
         return status;
-    pnb__sha256_init(&sha);
-    pnb__sha256_update(&sha, bytes, n);
-    pnb__sha256_hex(&sha, hex);
-    pnb__free(bytes);
-    text = pnb__format("command: %s\nversion: %s\ncommit: %s\nsha256: %s\n", command->name,
-                       pnb_version(), commit != NULL ? commit : "unknown", hex);
+    char *text = pnb__format("command: %s\nversion: %s\ncommit: %s\nbuild: %s\n", command->name,
+                             pnb_version(), commit != NULL ? commit : "unknown", id);
     if (text == NULL)
-        return pnb__fail_nomem(&app->err, sizeof hex);
+        return pnb__fail_nomem(&app->err, sizeof id);
     status = pnb__peers_compare(app->ranks, "program", text, &app->err);
     pnb__free(text);
     return status;

@@ -196,17 +196,38 @@ done
 wait
 one_error "rank 1: data: no such file"
 
-# another program, if only by a byte
-cp "$PENUMBRA" other && echo >>other
-: >err
-for r in 0 1; do
-    program=$PENUMBRA && [ $r = 0 ] || program=$PWD/other
-    RANK=$r WORLD_SIZE=2 LOCAL_WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=$((port + 5)) \
-        "$program" "${common[@]}" "${few[@]}" --name x >>out 2>>err </dev/null &
+# another program, if only by a byte: of the linker's hash of it, or where there is none of the file
+two_programs() { # FIRST SECOND
+    local r program
+    : >err
+    for r in 0 1; do
+        program=$1 && [ $r = 0 ] || program=$2
+        RANK=$r WORLD_SIZE=2 LOCAL_WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=$((port + 5)) \
+            "$program" "${common[@]}" "${few[@]}" --name x >>out 2>>err </dev/null &
+    done
+    wait
+}
+python3 - "$PENUMBRA" <<'PY'
+import os, struct, sys
+data = bytearray(open(sys.argv[1], "rb").read())
+at = data.index(struct.pack("<III", 4, 20, 3) + b"GNU\0")  # name, hash and kind of a build id
+def write(name, at, byte, end=b""):
+    other = bytearray(data)
+    other[at] = byte
+    open(name, "wb").write(other + end)
+    os.chmod(name, 0o755)
+write("relinked", at + 16, data[at + 16] ^ 1)
+write("nameless", at + 8, 99)
+write("longer", at + 8, 99, b"\n")
+PY
+for pair in "$PENUMBRA $PWD/relinked" "$PWD/nameless $PWD/longer" "$PENUMBRA $PWD/nameless"; do
+    # shellcheck disable=SC2086  # two words are wanted
+    two_programs $pair
+    one_error "rank 1: its program is not that of rank 0"
 done
-wait
-one_error "rank 1: its program is not that of rank 0"
-rm other
+two_programs "$PWD/nameless" "$PWD/nameless"
+check "one file is one program, whatever its linker left out" test "$(grep -c "its program" err)" -eq 0
+rm relinked nameless longer
 
 # a picture that cannot be read is one, whoever meets it in which epoch
 mkdir pictures

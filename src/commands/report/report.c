@@ -237,6 +237,7 @@ pnb_status pnb__report_write(pnb__app *app, const pnb__report_opts *o, pnb__resu
     pnb_status status;
     if (o->run == NULL && o->sets.texts == NULL)
         return pnb__fail(&app->err, PNB_ARG, "nothing to report: neither a run nor sets");
+    PNB_TRY(pnb__report_check_methods(app, o));
     PNB_TRY(measure(&r));
     PNB_TRY(write_page(&r, result));
     if (r.n_missing > 0)

@@ -55,6 +55,9 @@ void pnb__report_answers_table(pnb__report *r);
 /* ---- report_methods.c ---- The methods of folders of `adapt compare` against how many pictures a
  * caption fits; nothing where no folder was given. */
 pnb_status pnb__report_methods(pnb__report *r);
+/* Whether those folders can be read, asked before anything long is computed.
+ * Errors: PNB_IO, PNB_FORMAT. */
+pnb_status pnb__report_check_methods(pnb__app *app, const pnb__report_opts *o);
 
 /* ---- report_sets.c ---- Recalls; every figure of `eval retrieval` with its interval; bins of
  * uncertainty; risk and coverage of both directions. */

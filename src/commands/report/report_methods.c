@@ -129,11 +129,6 @@ static pnb_status add_method(pnb__report *r, const char *dir, const json_t *row,
     const char *name = json_string_value(json_object_get(row, "method"));
     const char *kind = json_string_value(json_object_get(row, "kind"));
     pnb__known_found found[2];
-    if (name == NULL || kind == NULL)
-        return pnb__fail(&r->app->err, PNB_FORMAT,
-                         "%s/" TABLE ": a method without \"method\" or \"kind\"; it is not of "
-                         "`adapt compare`",
-                         dir);
     if (strcmp(kind, "frozen") == 0)
         return PNB_OK;
     char *path = find_set(dir, name);
@@ -150,22 +145,55 @@ static pnb_status add_method(pnb__report *r, const char *dir, const json_t *row,
     return status;
 }
 
-static pnb_status add_folder(pnb__report *r, const char *dir, method_table *t)
+/* Every row has its words, or `path` is not what `adapt compare` writes. */
+static pnb_status check_rows(const json_t *rows, const char *path, pnb_error *err)
 {
-    pnb_error *err = &r->app->err;
-    json_t *root = NULL;
+    if (!json_is_array(rows))
+        return pnb__fail(err, PNB_FORMAT, "%s: no \"methods\"; it is not of `adapt compare`", path);
+    for (size_t i = 0; i < json_array_size(rows); i++) {
+        const json_t *row = json_array_get(rows, i);
+        if (!json_is_string(json_object_get(row, "method")) ||
+            !json_is_string(json_object_get(row, "kind")))
+            return pnb__fail(err, PNB_FORMAT,
+                             "%s: a method without \"method\" or \"kind\"; it is not of "
+                             "`adapt compare`",
+                             path);
+    }
+    return PNB_OK;
+}
+
+/* The table of a folder; the caller lets *root go, also after an error. */
+static pnb_status read_folder(const char *dir, json_t **root, pnb_error *err)
+{
     char *path = pnb__path_join(dir, TABLE);
     pnb_status status = path != NULL ? PNB_OK : pnb__fail_nomem(err, strlen(dir) + sizeof TABLE);
     if (status == PNB_OK)
-        status = pnb__json_load_file(&root, path, 0, err);
+        status = pnb__json_load_file(root, path, 0, err);
+    if (status == PNB_OK)
+        status = check_rows(json_object_get(*root, "methods"), path, err);
+    pnb__free(path);
+    return status;
+}
+
+static pnb_status add_folder(pnb__report *r, const char *dir, method_table *t)
+{
+    json_t *root = NULL;
+    pnb_status status = read_folder(dir, &root, &r->app->err);
     const json_t *rows = json_object_get(root, "methods");
-    if (status == PNB_OK && !json_is_array(rows))
-        status =
-            pnb__fail(err, PNB_FORMAT, "%s: no \"methods\"; it is not of `adapt compare`", path);
     for (size_t i = 0; status == PNB_OK && i < json_array_size(rows); i++)
         status = add_method(r, dir, json_array_get(rows, i), t);
     json_decref(root);
-    pnb__free(path);
+    return status;
+}
+
+pnb_status pnb__report_check_methods(pnb__app *app, const pnb__report_opts *o)
+{
+    pnb_status status = PNB_OK;
+    for (size_t i = 0; status == PNB_OK && i < o->methods.n; i++) {
+        json_t *root = NULL;
+        status = read_folder(o->methods.items[i], &root, &app->err);
+        json_decref(root);
+    }
     return status;
 }
 
