@@ -339,17 +339,6 @@ typedef struct pnb__inclusion_rows_args {
     void *h, *spread;
 } pnb__inclusion_rows_args;
 
-typedef struct pnb__conv_args { /* im2col of x (B,C,H,W) into col (B, OH*OW, C*KH*KW), and its
-                                   adjoint */
-    size_t n_batch, channels, height, width, kernel_h, kernel_w, stride, pad, dilation;
-    size_t out_h, out_w;
-    const void *x;
-    void *col;
-    const void *dcol;
-    void *dx;
-    bool accumulate;
-} pnb__conv_args;
-
 /* 2-D convolution as torch.nn.Conv2d without bias, dilation or groups, on pictures whose channels
  * lie innermost: x (B,H,W,C) and w (O,C,KH,KW) give y (B,OH,OW,O),
  *   y[b][i][j][o] = sum_{u,v,c} x[b][i stride + u - pad][j stride + v - pad][c] w[o][c][u][v],

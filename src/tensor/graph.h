@@ -216,11 +216,6 @@ pnb__tensor *pnb__reshape(pnb__tensor *x, int n_dims, const size_t *shape); /* a
 pnb__tensor *pnb__broadcast_to(pnb__tensor *x, int n_dims, const size_t *shape);
 pnb__tensor *pnb__permute(pnb__tensor *x, const int *axes);
 pnb__tensor *pnb__dropout(pnb__tensor *x, double p, uint64_t seed, uint64_t stream);
-/* x (B,C,H,W) -> columns (B, OH*OW, C*KH*KW); a convolution is a linear on them. */
-typedef struct pnb__conv_opts {
-    size_t kernel_h, kernel_w, stride, pad, dilation;
-} pnb__conv_opts;
-pnb__tensor *pnb__im2col(pnb__tensor *x, const pnb__conv_opts *opts);
 /* Convolution of pictures with channels innermost: x (B,H,W,C), w (O,C,KH,KW) -> (B,OH,OW,O). In a
  * graph without gradients it may end in y = relu(y * scale + shift + residual), where `folded`
  * (2,O) is scale and shift. */
@@ -255,8 +250,6 @@ typedef struct pnb__gru_opts {
 } pnb__gru_opts;
 pnb__tensor *pnb__gru(pnb__tensor *gx, pnb__tensor *w_hh, pnb__tensor *b_hh, pnb__tensor *lengths,
                       const pnb__gru_opts *opts);
-/* One step of it, for networks that do more between steps: gx and gh (R,3C), h (R,C) -> (R,C). */
-pnb__tensor *pnb__gru_step(pnb__tensor *gx, pnb__tensor *gh, pnb__tensor *h);
 /* lengths (B) int32 in [0,T] -> (B,T): 0 at positions below the length, -inf beyond: what is added
  * to scores before a softmax over positions. No gradient. */
 pnb__tensor *pnb__length_mask(pnb__tensor *lengths, size_t n_positions);

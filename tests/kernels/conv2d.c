@@ -1,5 +1,5 @@
 /* The conv2d slots: kernels, strides and paddings of every kind against the f64 reference, which is
- * itself compared with im2col and a product; the adjoints; the epilogue. */
+ * itself compared with the sum written out; the adjoints; the epilogue. */
 #include "tests/kernels/harness.h"
 
 typedef struct conv2d_case {

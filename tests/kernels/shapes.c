@@ -41,7 +41,6 @@ static slot_test tests_of_slots[] = {
     {" kernel_strip kernel_strip_bwd ", kernel_shapes},
     {" gather_rows scatter_add_rows ", gather_shapes},
     {" patchify patchify_bwd ", patch_shapes},
-    {" im2col col2im ", im2col_shapes},
     {" conv2d conv2d_dx conv2d_dw conv2d_pack conv2d_pack_bytes conv2d_work ", conv2d_shapes},
     {" batchnorm batchnorm_moments batchnorm_bwd batchnorm_fold batchnorm_work ", batchnorm_shapes},
     {" max_pool max_pool_bwd ", pool_shapes},

@@ -168,11 +168,11 @@ static pnb__dist toy_build_image(const pnb__weights *w, const pnb__config *c, pn
                                  const pnb__tower_in *in, bool unit)
 {
     const toy_tower *t = w->tower[PNB__IMAGE_SIDE];
-    const pnb__conv_opts conv = {3, 3, 2, 1, 1};
-    pnb__linear_opts opts = {.act = PNB__RELU};
-    pnb__tensor *kernel =
-        pnb__reshape(pnb__param_tensor(g, t->conv), 2, (size_t[]){toy_of(c).width, 27});
-    pnb__tensor *x = pnb__linear(pnb__im2col(in->pixels, &conv), kernel, &opts);
+    pnb__tensor *x = pnb__permute(in->pixels, (int[]){0, 2, 3, 1}); /* channels innermost */
+    x = pnb__conv2d(x, pnb__param_tensor(g, t->conv), &(pnb__conv2d_opts){.stride = 2, .pad = 1});
+    x = pnb__apply(PNB__RELU, x);
+    size_t places[3] = {pnb__dim(x, 0), pnb__dim(x, 1) * pnb__dim(x, 2), pnb__dim(x, 3)};
+    x = pnb__reshape(x, 3, places);
     return toy_end(t, c, PNB__IMAGE_SIDE, g, pnb__mean(x, 1), unit);
 }
 
@@ -216,31 +216,17 @@ static pnb_status toy_find_places(const pnb__config *c, const int32_t *ids, size
     return PNB_OK;
 }
 
-static pnb__tensor *toy_affine(pnb__graph *g, pnb__tensor *x, pnb__param *w, pnb__param *b)
-{
-    pnb__linear_opts opts = {.bias = pnb__param_tensor(g, b), .act = PNB__IDENTITY};
-    return pnb__linear(x, pnb__param_tensor(g, w), &opts);
-}
-
 static pnb__dist toy_build_text(const pnb__weights *w, const pnb__config *c, pnb__graph *g,
                                 const pnb__tower_in *in, bool unit)
 {
-    enum { MAX_TOKENS = 64 };
     const toy_tower *t = w->tower[PNB__TEXT_SIDE];
     size_t n_batch = pnb__dim(in->ids, 0), n_tokens = pnb__dim(in->ids, 1);
-    size_t width = toy_of(c).width, state[2] = {n_batch, width};
-    pnb__tensor *states[MAX_TOKENS];
-    pnb__tensor *gates =
-        toy_affine(g, pnb__gather(pnb__param_tensor(g, t->words), in->ids), t->in_w, t->in_b);
-    pnb__tensor *h = pnb__broadcast_to(pnb__constant(g, 0), 2, state);
-    for (size_t i = 0; i < n_tokens; i++) {
-        pnb__tensor *now =
-            pnb__reshape(pnb__slice(gates, 1, i, 1), 2, (size_t[]){n_batch, 3 * width});
-        h = pnb__gru_step(now, toy_affine(g, h, t->hid_w, t->hid_b), h);
-        states[i] = pnb__reshape(h, 3, (size_t[]){n_batch, 1, width});
-    }
-    pnb__tensor *all = n_tokens == 1 ? states[0] : pnb__concat(states, n_tokens, 1);
-    all = pnb__reshape(all, 2, (size_t[]){n_batch * n_tokens, width});
+    pnb__linear_opts opts = {.bias = pnb__param_tensor(g, t->in_b), .act = PNB__IDENTITY};
+    pnb__tensor *gates = pnb__linear(pnb__gather(pnb__param_tensor(g, t->words), in->ids),
+                                     pnb__param_tensor(g, t->in_w), &opts);
+    pnb__tensor *all = pnb__gru(gates, pnb__param_tensor(g, t->hid_w),
+                                pnb__param_tensor(g, t->hid_b), NULL, &(pnb__gru_opts){0});
+    all = pnb__reshape(all, 2, (size_t[]){n_batch * n_tokens, toy_of(c).width});
     return toy_end(t, c, PNB__TEXT_SIDE, g, pnb__gather(all, in->places[0]), unit);
 }
 

@@ -250,14 +250,6 @@ static pnb__tensor *case_dropout(fixture *f, int v)
     return v == 0 ? pnb__dropout(IN(4, 8), 0.4, 7, 3) : NULL;
 }
 
-static pnb__tensor *case_im2col(fixture *f, int v)
-{
-    if (v > 1)
-        return NULL;
-    pnb__conv_opts o = v == 0 ? (pnb__conv_opts){2, 3, 1, 1, 1} : (pnb__conv_opts){3, 3, 2, 2, 2};
-    return pnb__im2col(IN(2, 2, 5, 6), &o);
-}
-
 /* All positions or the last, from either end, all of one length or not: 0, 1, the whole. */
 static pnb__tensor *case_gru(fixture *f, int v)
 {
@@ -318,11 +310,6 @@ static pnb__tensor *case_max_pool(fixture *f, int v)
     return v == 0   ? pnb__max_pool(IN(2, 5, 6, 3), 3, 2, 1)
            : v == 1 ? pnb__max_pool(IN(1, 4, 4, 2), 2, 2, 0)
                     : NULL;
-}
-
-static pnb__tensor *case_gru_step(fixture *f, int v)
-{
-    return v == 0 ? pnb__gru_step(IN(2, 9), IN(2, 9), IN(2, 3)) : NULL;
 }
 
 static pnb__tensor *case_inclusion(fixture *f, int v)

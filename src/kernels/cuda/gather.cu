@@ -1,4 +1,4 @@
-/* Rows picked from a table and added back; pictures cut in patches or windows, and put together.
+/* Rows picked from a table and added back; pictures cut in patches, and put together.
  *
  * Adding rows back must not depend on which thread comes first, and one row of the table (the
  * padding of texts) may get most of what there is. So segments of 8,192 rows are sorted by where
@@ -172,83 +172,6 @@ patches patches_of(const size_t bchw[4], size_t p)
     return x;
 }
 
-/* ---- windows ---- */
-
-template <class I> struct window {
-    I channels, height, width, kernel_h, kernel_w, stride, pad, dilation, out_h, out_w;
-};
-
-template <class I> window<I> window_of(const pnb__conv_args *a)
-{
-    return window<I>{static_cast<I>(a->channels), static_cast<I>(a->height),
-                     static_cast<I>(a->width),    static_cast<I>(a->kernel_h),
-                     static_cast<I>(a->kernel_w), static_cast<I>(a->stride),
-                     static_cast<I>(a->pad),      static_cast<I>(a->dilation),
-                     static_cast<I>(a->out_h),    static_cast<I>(a->out_w)};
-}
-
-template <class I> struct im2col_at {
-    typedef float value;
-    window<I> w;
-    const float *x;
-    float *col;
-    __device__ float load(size_t at) const
-    {
-        I i = static_cast<I>(at), kx = i % w.kernel_w, rest = i / w.kernel_w;
-        I ky = rest % w.kernel_h;
-        rest /= w.kernel_h;
-        I c = rest % w.channels, place = rest / w.channels;
-        I ox = place % w.out_w, row = place / w.out_w;
-        I oy = row % w.out_h, b = row / w.out_h;
-        I px = ox * w.stride + kx * w.dilation - w.pad; /* wraps below 0, beyond any width */
-        I py = oy * w.stride + ky * w.dilation - w.pad;
-        bool is_inside = px < w.width && py < w.height;
-        return is_inside ? x[((b * w.channels + c) * w.height + py) * w.width + px] : 0;
-    }
-    __device__ void store(size_t i, float v) const
-    {
-        col[i] = v;
-    }
-};
-
-/* Each pixel gathers from the windows it is in. */
-template <class I> struct col2im_at {
-    window<I> w;
-    const float *dcol;
-    float *dx;
-    bool accumulate;
-    /* The window that has tap k at p, or `n` for none. */
-    __device__ I window_at(I p, I k, I n) const
-    {
-        I at = p + w.pad - k * w.dilation; /* wraps below 0 */
-        return at > p + w.pad || at % w.stride != 0 || at / w.stride >= n ? n : at / w.stride;
-    }
-    __device__ void operator()(size_t at) const
-    {
-        I i = static_cast<I>(at), px = i % w.width, row = i / w.width;
-        I py = row % w.height, c = row / w.height % w.channels, b = row / w.height / w.channels;
-        double sum = 0;
-        for (I ky = 0; ky < w.kernel_h; ky++) {
-            I oy = window_at(py, ky, w.out_h);
-            for (I kx = 0; kx < w.kernel_w && oy < w.out_h; kx++) {
-                I ox = window_at(px, kx, w.out_w);
-                if (ox == w.out_w)
-                    continue;
-                size_t place = (static_cast<size_t>(b) * w.out_h + oy) * w.out_w + ox;
-                size_t tap = (static_cast<size_t>(c) * w.kernel_h + ky) * w.kernel_w + kx;
-                sum +=
-                    static_cast<double>(dcol[place * w.channels * w.kernel_h * w.kernel_w + tap]);
-            }
-        }
-        pnb__cuda_put(dx + at, sum, accumulate);
-    }
-};
-
-bool below_31_bits(size_t n)
-{
-    return n < static_cast<size_t>(1) << 31;
-}
-
 } // namespace
 
 extern "C" void pnb__cuda_gather_rows(const pnb_ctx *ctx, size_t n, size_t width, const void *table,
@@ -302,27 +225,4 @@ extern "C" void pnb__cuda_patchify_bwd(const pnb_ctx *ctx, const size_t bchw[4],
         pnb__cuda_fill(ctx, bchw[0] * bchw[1] * bchw[2] * bchw[3], 0, dx);
     strided_copy(ctx, axes_of<2>(AXES, p.dims, strides), static_cast<const float *>(dy),
                  static_cast<float *>(dx), accumulate);
-}
-
-extern "C" void pnb__cuda_im2col(const pnb_ctx *ctx, const pnb__conv_args *a)
-{
-    const float *x = static_cast<const float *>(a->x);
-    float *col = static_cast<float *>(a->col);
-    size_t n = a->n_batch * a->out_h * a->out_w * a->channels * a->kernel_h * a->kernel_w;
-    if (below_31_bits(n) && below_31_bits(a->n_batch * a->channels * a->height * a->width))
-        by_four(ctx, n, im2col_at<unsigned>{window_of<unsigned>(a), x, col});
-    else
-        by_four(ctx, n, im2col_at<size_t>{window_of<size_t>(a), x, col});
-}
-
-extern "C" void pnb__cuda_col2im(const pnb_ctx *ctx, const pnb__conv_args *a)
-{
-    const float *dcol = static_cast<const float *>(a->dcol);
-    float *dx = static_cast<float *>(a->dx);
-    size_t n = a->n_batch * a->channels * a->height * a->width;
-    if (below_31_bits(n))
-        pnb__cuda_each(ctx, n,
-                       col2im_at<unsigned>{window_of<unsigned>(a), dcol, dx, a->accumulate});
-    else
-        pnb__cuda_each(ctx, n, col2im_at<size_t>{window_of<size_t>(a), dcol, dx, a->accumulate});
 }

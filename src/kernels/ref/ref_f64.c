@@ -13,7 +13,6 @@ typedef double real;
 #include "kernels/ref/attention.inc"
 #include "kernels/ref/batchnorm.inc"
 #include "kernels/ref/best.inc"
-#include "kernels/ref/conv.inc"
 #include "kernels/ref/conv2d.inc"
 #include "kernels/ref/dots.inc"
 #include "kernels/ref/draws.inc"

@@ -1,4 +1,4 @@
-/* A GRU over sequences of differing lengths, one step of it, and the mask that lengths make.
+/* A GRU over sequences of differing lengths, and the mask that lengths make.
  *
  *   r = s(gx_r + gh_r),  z = s(gx_z + gh_z),  n = tanh(gx_n + r gh_n),  h' = (1 - z) n + z h
  *   gx = W_ih x + b_ih of all positions before,  gh = W_hh h + b_hh of one step after the other
@@ -288,10 +288,12 @@ bool pnb__op_gru_forward(pnb__tensor *t, bool recompute)
 /* ---- backward ---- */
 
 /* From the last step back:  dh' = what step s + 1 gives and what is read of this step
- *   h' = (1 - z) n + z h:      dh = z dh' + dgh W_hh
- * dgh by the slopes under pnb__op_gru_step_backward below; the gates of a row make place for it. A
- * sequence enters at its own last step, where nothing comes from behind, so `d_state` needs no
- * zeros: only the first n_next rows are read of it. The first step gives dh to nobody. */
+ *   h' = (1 - z) n + z h:      dh = z dh' + dgh W_hh,  dn = (1 - z) dh',  dz = (h - n) dh'
+ *   n = tanh(gx_n + r gh_n):   da = (1 - n^2) dn,  dgx_n = da,  dgh_n = r da,  dr = gh_n da
+ *   z = s(.), r = s(.):        dgx_z = dgh_z = z (1 - z) dz,  dgx_r = dgh_r = r (1 - r) dr
+ * The gates of a row make place for dgh. A sequence enters at its own last step, where nothing
+ * comes from behind, so `d_state` needs no zeros: only the first n_next rows are read of it. The
+ * first step gives dh to nobody. */
 static void run_back(pnb__tensor *t, const gru_layout *l, unsigned char *d_state)
 {
     const gru_attrs *a = t->attrs;
@@ -394,67 +396,6 @@ void pnb__op_gru_backward(pnb__tensor *t)
         state_weight_grad(t, &l);
     if (t->d_in[B_HH] != NULL)
         state_bias_grad(t, &l, d_state + l.n_batch * l.width * l.bytes);
-}
-
-/* ---- one step ---- */
-
-pnb__tensor *pnb__gru_step(pnb__tensor *gx, pnb__tensor *gh, pnb__tensor *h)
-{
-    if (gx == NULL || gh == NULL || h == NULL)
-        return NULL;
-    return pnb__node(gx->graph, PNB__OP_GRU_STEP, (pnb__tensor *[]){gx, gh, h}, 3, NULL, 0);
-}
-
-/* gx (R,3C), gh (R,3C), h (R,C) -> h' (R,C). The gates are kept, gx and gh are not. */
-bool pnb__op_gru_step_shape(pnb__tensor *t)
-{
-    const pnb__tensor *gx = t->in[0], *gh = t->in[1], *h = t->in[2];
-    char tx[96], th[96];
-    if (h->n_dims != 2 || gx->n_dims != 2 || gx->shape[0] != h->shape[0] ||
-        gx->shape[1] != 3 * h->shape[1] || gh->n != gx->n)
-        return pnb__node_fail(t->graph, PNB_SHAPE, "gru_step: gates %s do not fit state %s",
-                              pnb__shape_text(gx, tx), pnb__shape_text(h, th));
-    pnb__same_shape(t, h);
-    t->saves_in = 1U << 2;
-    if (t->graph->with_grad)
-        t->aux_bytes[0] = 4 * t->n * pnb__elem_bytes(t);
-    return true;
-}
-
-/* h' of R rows; the gates stay for backward, which then needs no product again. */
-bool pnb__op_gru_step_forward(pnb__tensor *t, bool recompute)
-{
-    (void)recompute;
-    pnb__gru_args a = {.rows = t->shape[0],
-                       .width = t->shape[1],
-                       .gx = pnb__data(t->in[0]),
-                       .gh = pnb__data(t->in[1]),
-                       .h = pnb__data(t->in[2]),
-                       .ld_gh = 3 * t->shape[1],
-                       .gates = t->aux[0],
-                       .out = t->data};
-    t->graph->kernels.gru(t->graph->ctx, &a);
-    return true;
-}
-
-/* h' = (1 - z) n + z h:      dh = z dh',  dn = (1 - z) dh',  dz = (h - n) dh'
- * n = tanh(gx_n + r gh_n):   da = (1 - n^2) dn,  dgx_n = da,  dgh_n = r da,  dr = gh_n da
- * z = s(.), r = s(.):        dgx_z = dgh_z = z (1 - z) dz,  dgx_r = dgh_r = r (1 - r) dr */
-void pnb__op_gru_step_backward(pnb__tensor *t)
-{
-    pnb__gru_args a = {.rows = t->shape[0],
-                       .width = t->shape[1],
-                       .h = pnb__data(t->in[2]),
-                       .gates = t->aux[0],
-                       .d_out = t->grad,
-                       .dgx = t->d_in[0],
-                       .dgh = t->d_in[1],
-                       .dh = t->d_in[2],
-                       .ld_dgh = 3 * t->shape[1],
-                       .accumulate_gx = t->acc_in[0],
-                       .accumulate_gh = t->acc_in[1],
-                       .accumulate_h = t->acc_in[2]};
-    t->graph->kernels.gru_bwd(t->graph->ctx, &a);
 }
 
 /* ---- the mask that lengths make ---- */

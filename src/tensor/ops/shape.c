@@ -1,4 +1,4 @@
-/* gather, patchify, concat, slice, reshape, permute, im2col: ops that only move elements.
+/* gather, patchify, concat, slice, reshape, permute: ops that only move elements.
  * Each backward is the adjoint move: what was read k times receives k additions. Slices along the
  * outermost axis and reshapes move nothing at all, they are views. */
 #include "tensor/graph_internal.h"
@@ -439,80 +439,4 @@ void pnb__op_permute_backward(pnb__tensor *t)
         c.stride_dst[i] = from;
     }
     copy_block(t->graph, &c, t->grad, t->d_in[0], t->acc_in[0]);
-}
-
-/* ---- im2col (Chellapilla et al. 2006) ---- */
-
-pnb__tensor *pnb__im2col(pnb__tensor *x, const pnb__conv_opts *opts)
-{
-    if (x == NULL)
-        return NULL;
-    return pnb__node(x->graph, PNB__OP_IM2COL, &x, 1, opts, sizeof *opts);
-}
-
-/* out = (in + 2 pad - span) / stride + 1, rounded down, span = dilation (kernel - 1) + 1: torch's
- * Conv2d. */
-static void conv_args(const pnb__tensor *t, pnb__conv_args *c)
-{
-    const pnb__conv_opts *o = t->attrs;
-    const pnb__tensor *x = t->in[0];
-    size_t span_h = o->dilation * (o->kernel_h - 1) + 1,
-           span_w = o->dilation * (o->kernel_w - 1) + 1;
-    *c = (pnb__conv_args){.n_batch = x->shape[0],
-                          .channels = x->shape[1],
-                          .height = x->shape[2],
-                          .width = x->shape[3],
-                          .kernel_h = o->kernel_h,
-                          .kernel_w = o->kernel_w,
-                          .stride = o->stride,
-                          .pad = o->pad,
-                          .dilation = o->dilation,
-                          .out_h = (x->shape[2] + 2 * o->pad - span_h) / o->stride + 1,
-                          .out_w = (x->shape[3] + 2 * o->pad - span_w) / o->stride + 1,
-                          .x = pnb__data(x),
-                          .col = t->data};
-}
-
-/* x (B,C,H,W) -> (B, OH OW, C KH KW): a convolution is a linear on these rows with its weight
- * (C_out, C, KH, KW) flattened. Memory grows by up to KH KW: the price of one GEMM. */
-bool pnb__op_im2col_shape(pnb__tensor *t)
-{
-    const pnb__conv_opts *o = t->attrs;
-    const pnb__tensor *x = t->in[0];
-    char tx[96];
-    /* the kernel's span fits into the padded picture at least once */
-    bool fits = x->n_dims == 4 && o->kernel_h > 0 && o->kernel_w > 0 && o->stride > 0 &&
-                o->dilation > 0 && x->shape[2] + 2 * o->pad > o->dilation * (o->kernel_h - 1) &&
-                x->shape[3] + 2 * o->pad > o->dilation * (o->kernel_w - 1);
-    if (!fits)
-        return pnb__node_fail(t->graph, PNB_SHAPE, "im2col: kernel %zux%zu does not fit x %s",
-                              o->kernel_h, o->kernel_w, pnb__shape_text(x, tx));
-    pnb__conv_args c;
-    conv_args(t, &c);
-    pnb__set_shape(t, 3,
-                   (size_t[]){c.n_batch, c.out_h * c.out_w, c.channels * c.kernel_h * c.kernel_w});
-    return true;
-}
-
-/* col[b][i OW + j][(c KH + u) KW + v] = x[b][c][i stride + u dilation - pad][j stride + ...], 0
- * outside the picture */
-bool pnb__op_im2col_forward(pnb__tensor *t, bool recompute)
-{
-    (void)recompute;
-    pnb__conv_args c;
-    conv_args(t, &c);
-    t->graph->kernels.im2col(t->graph->ctx, &c);
-    return true;
-}
-
-/* A pixel lies under several kernels: dx is the sum of the dcol that read it (col2im), in a fixed
- * order. */
-void pnb__op_im2col_backward(pnb__tensor *t)
-{
-    pnb__conv_args c;
-    conv_args(t, &c);
-    c.dcol = t->grad;
-    c.dx = t->d_in[0];
-    c.accumulate = t->acc_in[0];
-    t->graph->kernels.col2im(t->graph->ctx, &c);
 }

@@ -222,43 +222,10 @@ static void patch_shapes(shape *s)
     compare_all(&x, patch_body, &c);
 }
 
-static void im2col_body(run *r, fixture *x)
-{
-    pnb__conv_args a = *(const pnb__conv_args *)r->user;
-    a.x = P(r, x, 0), a.col = P(r, x, 1), a.dcol = P(r, x, 2), a.dx = P(r, x, 3);
-    r->k.im2col(r->ctx, &a);
-    r->k.col2im(r->ctx, &a);
-}
-
 /* The least length over which a kernel of that reach fits. */
 static size_t least_length(size_t reach, size_t pad)
 {
     return reach - PNB_MIN(2 * pad, reach - 1);
-}
-
-static void im2col_shapes(shape *s)
-{
-    pnb__conv_args a = {.n_batch = size_from(s, "n_batch", 0, 4, 6)};
-    a.channels = size_from(s, "channels", 1, 5, 20);
-    a.kernel_h = size_from(s, "kernel_h", 1, 6, 8);
-    a.kernel_w = size_from(s, "kernel_w", 1, 6, 8);
-    a.stride = size_from(s, "stride", 1, 3, 4);
-    a.pad = size_from(s, "pad", 0, 4, 4);
-    a.dilation = size_from(s, "dilation", 1, 3, 3);
-    size_t reach_h = a.dilation * (a.kernel_h - 1) + 1, reach_w = a.dilation * (a.kernel_w - 1) + 1;
-    a.height = size_from(s, "height", least_length(reach_h, a.pad), 20, 50);
-    a.width = size_from(s, "width", least_length(reach_w, a.pad), 20, 50);
-    a.out_h = (a.height + 2 * a.pad - reach_h) / a.stride + 1;
-    a.out_w = (a.width + 2 * a.pad - reach_w) / a.stride + 1;
-    a.accumulate = flag(s, "accumulate");
-    size_t n = a.n_batch * a.channels * a.height * a.width;
-    size_t n_col = a.n_batch * a.out_h * a.out_w * a.channels * a.kernel_h * a.kernel_w;
-    fixture x = fixture_of(s, 2e-6, 1e-6);
-    input(&x, n, -1, 1);
-    output(&x, n_col, false);
-    input(&x, n_col, -1, 1);
-    output(&x, n, a.accumulate);
-    compare_all(&x, im2col_body, &a);
 }
 
 static size_t n_pooled(const pnb__pool_args *a)

@@ -288,28 +288,6 @@ static void test_length_mask(void **state)
     }
 }
 
-/* torch.nn.GRU: gates r, z, n side by side; the reset gate acts on the state's part of n. */
-static void test_gru_step(void **state)
-{
-    enum { N = 2, W = 3 };
-    double want[N * W];
-    (void)state;
-    begin_graph(PNB__F64, false);
-    pnb__tensor *gx = IN(N, 3 * W), *gh = IN(N, 3 * W), *h = IN(N, W);
-    for (size_t i = 0; i < N * W; i++) {
-        const double *x = numbers(gx) + i / W * 3 * W + i % W;
-        const double *s = numbers(gh) + i / W * 3 * W + i % W;
-        double r = sigmoid(x[0] + s[0]), z = sigmoid(x[W] + s[W]);
-        double n = tanh(x[2 * W] + r * s[2 * W]);
-        want[i] = (1 - z) * n + z * numbers(h)[i];
-    }
-    expect_values(pnb__gru_step(gx, gh, h), want, N * W);
-    REFUSED(pnb__gru_step(IN(2, 8), IN(2, 8), IN(2, 3)),
-            "gru_step: gates (2, 8) do not fit state (2, 3)");
-    REFUSED(pnb__gru_step(IN(2, 9), IN(2, 6), IN(2, 3)), "gru_step: gates (2, 9)");
-    REFUSED(pnb__gru_step(IN(1, 9), IN(1, 9), IN(2, 3)), "gru_step: gates (1, 9)");
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -321,7 +299,6 @@ int main(void)
         cmocka_unit_test(test_refused),
         cmocka_unit_test(test_bad_lengths),
         cmocka_unit_test(test_length_mask),
-        cmocka_unit_test(test_gru_step),
     };
     return cmocka_run_group_tests(tests, open_ctx, close_ctx);
 }

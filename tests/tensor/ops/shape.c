@@ -153,40 +153,6 @@ static void test_permute(void **state)
     REFUSED(pnb__permute(IN(3, 4), (int[]){-1, 0}), "permute: axes are not a permutation");
 }
 
-/* Every place of the kernel in every place of the picture; beyond its border are zeros. */
-static void test_im2col(void **state)
-{
-    enum { B = 2, C = 2, H = 5, W = 6 };
-    static const pnb__conv_opts cases[] = {{1, 1, 1, 0, 1}, {2, 3, 1, 1, 1}, {3, 3, 2, 2, 2}};
-    (void)state;
-    for (size_t k = 0; k < PNB_COUNT(cases); k++) {
-        static double want[MAX_VALUES];
-        const pnb__conv_opts *o = &cases[k];
-        size_t rows = (H + 2 * o->pad - o->dilation * (o->kernel_h - 1) - 1) / o->stride + 1;
-        size_t cols = (W + 2 * o->pad - o->dilation * (o->kernel_w - 1) - 1) / o->stride + 1;
-        size_t area = o->kernel_h * o->kernel_w, n = B * rows * cols * C * area;
-        begin_graph(PNB__F64, false);
-        pnb__tensor *x = IN(B, C, H, W);
-        for (size_t i = 0; i < n; i++) {
-            size_t in_kernel = i % area, c = i / area % C, place = i / (area * C) % (rows * cols);
-            size_t b = i / (area * C * rows * cols);
-            size_t y = place / cols * o->stride + in_kernel / o->kernel_w * o->dilation;
-            size_t at = place % cols * o->stride + in_kernel % o->kernel_w * o->dilation;
-            bool is_in = y >= o->pad && y < H + o->pad && at >= o->pad && at < W + o->pad;
-            want[i] = is_in ? numbers(x)[((b * C + c) * H + y - o->pad) * W + at - o->pad] : 0;
-        }
-        pnb__tensor *columns = pnb__im2col(x, o);
-        expect_shape(columns, SHAPE(B, rows * cols, C * area));
-        expect_values(columns, want, n);
-    }
-    REFUSED(pnb__im2col(IN(1, 1, 2, 5), &(pnb__conv_opts){3, 1, 1, 0, 1}),
-            "im2col: kernel 3x1 does not fit x (1, 1, 2, 5)");
-    REFUSED(pnb__im2col(IN(1, 1, 5, 2), &(pnb__conv_opts){1, 2, 1, 0, 2}), "im2col: kernel 1x2");
-    REFUSED(pnb__im2col(IN(1, 1, 5, 5), &(pnb__conv_opts){0, 1, 1, 0, 1}), "im2col: kernel 0x1");
-    REFUSED(pnb__im2col(IN(1, 1, 5, 5), &(pnb__conv_opts){1, 1, 0, 0, 1}), "im2col: kernel 1x1");
-    REFUSED(pnb__im2col(IN(1, 5, 5), &(pnb__conv_opts){1, 1, 1, 0, 1}), "fit x (1, 5, 5)");
-}
-
 static void test_nothing_gives_nothing(void **state)
 {
     (void)state;
@@ -197,17 +163,18 @@ static void test_nothing_gives_nothing(void **state)
     assert_null(pnb__slice(NULL, 0, 0, 0));
     assert_null(pnb__reshape(NULL, 0, NULL));
     assert_null(pnb__permute(NULL, NULL));
-    assert_null(pnb__im2col(NULL, NULL));
     assert_int_equal(g->error.status, PNB_OK);
     end_graph();
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_gather),  cmocka_unit_test(test_patchify),
-        cmocka_unit_test(test_concat),  cmocka_unit_test(test_slice),
-        cmocka_unit_test(test_reshape), cmocka_unit_test(test_permute),
-        cmocka_unit_test(test_im2col),  cmocka_unit_test(test_nothing_gives_nothing)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_gather),
+                                       cmocka_unit_test(test_patchify),
+                                       cmocka_unit_test(test_concat),
+                                       cmocka_unit_test(test_slice),
+                                       cmocka_unit_test(test_reshape),
+                                       cmocka_unit_test(test_permute),
+                                       cmocka_unit_test(test_nothing_gives_nothing)};
     return cmocka_run_group_tests(tests, open_ctx, close_ctx);
 }
