@@ -159,7 +159,7 @@ for row in '{"kind": "learned"}' '{"method": 7, "kind": "learned"}' '{"method": 
     says 'a method without "method" or "kind"'
 done
 # which is told before anything is measured, so before what is wrong there
-want 1 report --images i.npy --texts t.npy --truth all.pairs --methods . --text-entropy bits --out none.html
+want 1 report --run nowhere --images i.npy --texts t.npy --truth all.pairs --methods . --out none.html
 says 'a method without "method" or "kind"'
 want 2 report --images i.npy --texts t.npy --methods m --out none.html
 says "--methods needs --images, --texts and --truth"
