@@ -144,7 +144,7 @@ function(pnb_add_room name lower_rooms)
         if(PNB_SANITIZE AND name MATCHES "^(io|tokenizer|truth)$")
             target_compile_options(${target} PRIVATE -fsanitize=${PNB_POINTER_CHECKS})
         endif()
-        # They say what the rooms below have computed: an eighth less of them, and a fifth less time to build.
+        # They say what the rooms below have computed: a fifth less of code, and of the time to build them.
         if(name MATCHES "^(commands|program|report)$")
             target_compile_options(${target} PRIVATE $<$<CONFIG:Release,RelWithDebInfo>:-Os>)
         endif()

@@ -57,7 +57,7 @@ static int look_at_program(struct dl_phdr_info *object, size_t size, void *data)
     return 1;
 }
 
-static pnb_status hash_executable(char text[PNB__BUILD_ID_SIZE], pnb_error *err)
+static pnb_status hash_executable(pnb__buf *out, pnb_error *err)
 {
     char hex[65], *bytes = NULL;
     size_t n = 0;
@@ -69,19 +69,18 @@ static pnb_status hash_executable(char text[PNB__BUILD_ID_SIZE], pnb_error *err)
     pnb__sha256_update(&sha, bytes, n);
     pnb__sha256_hex(&sha, hex);
     pnb__free(bytes);
-    snprintf(text, PNB__BUILD_ID_SIZE, "sha256 %s", hex);
+    pnb__buf_printf(out, "sha256 %s", hex);
     return PNB_OK;
 }
 
-pnb_status pnb__build_id(char text[PNB__BUILD_ID_SIZE], pnb_error *err)
+pnb_status pnb__build_id(pnb__buf *out, pnb_error *err)
 {
-    static const char word[] = "build-id ";
     found_id found = {0};
     dl_iterate_phdr(look_at_program, &found);
-    if (found.bytes == NULL || 2 * found.n + sizeof word > PNB__BUILD_ID_SIZE)
-        return hash_executable(text, err);
-    char *end = text + snprintf(text, PNB__BUILD_ID_SIZE, "%s", word);
+    if (found.bytes == NULL)
+        return hash_executable(out, err);
+    pnb__buf_printf(out, "build-id ");
     for (size_t i = 0; i < found.n; i++)
-        end += snprintf(end, 3, "%02x", found.bytes[i]);
+        pnb__buf_printf(out, "%02x", found.bytes[i]);
     return PNB_OK;
 }

@@ -31,17 +31,17 @@ static double wait_of(const pnb__command *command, const void *args)
 
 static pnb_status compare_programs(pnb__app *app, const pnb__command *command)
 {
-    char id[PNB__BUILD_ID_SIZE];
+    pnb__buf text = {0};
     const char *commit = pnb__source_commit();
-    pnb_status status = pnb__build_id(id, &app->err);
-    if (status != PNB_OK)
-        return status;
-    char *text = pnb__format("command: %s\nversion: %s\ncommit: %s\nbuild: %s\n", command->name,
-                             pnb_version(), commit != NULL ? commit : "unknown", id);
-    if (text == NULL)
-        return pnb__fail_nomem(&app->err, sizeof id);
-    status = pnb__peers_compare(app->ranks, "program", text, &app->err);
-    pnb__free(text);
+    pnb__buf_printf(&text, "command: %s\nversion: %s\ncommit: %s\nbuild: ", command->name,
+                    pnb_version(), commit != NULL ? commit : "unknown");
+    pnb_status status = pnb__build_id(&text, &app->err);
+    pnb__buf_printf(&text, "\n");
+    if (status == PNB_OK)
+        status = pnb__buf_check(&text, &app->err);
+    if (status == PNB_OK)
+        status = pnb__peers_compare(app->ranks, "program", text.data, &app->err);
+    pnb__buf_reset(&text);
     return status;
 }
 

@@ -197,15 +197,17 @@ wait
 one_error "rank 1: data: no such file"
 
 # another program, if only by a byte: of the linker's hash of it, or where there is none of the file
-two_programs() { # FIRST SECOND
-    local r program
+two_programs() { # FIRST SECOND: how many of the two end well
+    local r program pids=()
     : >err
     for r in 0 1; do
         program=$1 && [ $r = 0 ] || program=$2
         RANK=$r WORLD_SIZE=2 LOCAL_WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=$((port + 5)) \
             "$program" "${common[@]}" "${few[@]}" --name x >>out 2>>err </dev/null &
+        pids+=($!)
     done
-    wait
+    n_well=0
+    for r in 0 1; do wait "${pids[r]}" && n_well=$((n_well + 1)); done
 }
 python3 - "$PENUMBRA" <<'PY'
 import os, struct, sys
@@ -224,10 +226,17 @@ for pair in "$PENUMBRA $PWD/relinked" "$PWD/nameless $PWD/longer" "$PENUMBRA $PW
     # shellcheck disable=SC2086  # two words are wanted
     two_programs $pair
     one_error "rank 1: its program is not that of rank 0"
+    check "neither goes on" test $n_well -eq 0
 done
-two_programs "$PWD/nameless" "$PWD/nameless"
-check "one file is one program, whatever its linker left out" test "$(grep -c "its program" err)" -eq 0
-rm relinked nameless longer
+strip -o stripped "$PENUMBRA"
+for pair in "$PWD/nameless $PWD/nameless" "$PENUMBRA $PWD/stripped"; do
+    # shellcheck disable=SC2086  # two words are wanted
+    two_programs $pair
+    check "they are one program: $pair" test $n_well -eq 2
+    check "and train as one" cmp -s logs/{one,x}/checkpoints/latest/model.safetensors
+    rm -r logs/x
+done
+rm relinked nameless longer stripped
 
 # a picture that cannot be read is one, whoever meets it in which epoch
 mkdir pictures

@@ -6,7 +6,6 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -67,11 +66,14 @@ static void test_notes_that_lie(void **state)
 /* The same id by way of the file: its program headers, and the bytes where they say. */
 static void test_is_the_files(void **state)
 {
-    char text[PNB__BUILD_ID_SIZE], want[PNB__BUILD_ID_SIZE] = "build-id ", *bytes = NULL;
+    pnb__buf text = {0}, want = {0};
+    char *bytes = NULL;
     size_t size = 0;
     pnb_error err = {0};
     (void)state;
-    assert_int_equal(pnb__build_id(text, &err), PNB_OK);
+    pnb__buf_puts(&text, "build: ");
+    assert_int_equal(pnb__build_id(&text, &err), PNB_OK);
+    pnb__buf_puts(&want, "build: build-id ");
     assert_int_equal(pnb__read_file("/proc/self/exe", SIZE_MAX / 2, &bytes, &size, &err), PNB_OK);
     ElfW(Ehdr) file;
     memcpy(&file, bytes, sizeof file);
@@ -84,11 +86,13 @@ static void test_is_the_files(void **state)
         const unsigned char *id =
             pnb__build_id_in((unsigned char *)bytes + segment.p_offset, segment.p_filesz, &n);
         for (size_t b = 0; id != NULL && b < n; b++)
-            snprintf(want + strlen(want), 3, "%02x", id[b]);
+            pnb__buf_printf(&want, "%02x", id[b]);
     }
     pnb__free(bytes);
-    assert_string_equal(text, want);
-    assert_true(strlen(text) >= strlen("build-id ") + 16);
+    assert_string_equal(text.data, want.data);
+    assert_true(text.size >= strlen("build: build-id ") + 16);
+    pnb__buf_reset(&text);
+    pnb__buf_reset(&want);
 }
 
 int main(void)
