@@ -16,6 +16,8 @@
 #define PNB__INLINE static inline __attribute__((always_inline))
 #define PNB__NOINLINE __attribute__((noinline))
 
+#define PNB__LINE ((size_t)64) /* bytes that come from memory at once */
+
 #if defined(__SANITIZE_ADDRESS__)
 #define PNB__HAS_ASAN 1
 #elif defined(__has_feature)

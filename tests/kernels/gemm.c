@@ -130,6 +130,48 @@ static void test_large(void **state)
     }
 }
 
+/* More rows than a strip keeps in the second cache where rows of c are 4 KB apart. */
+static void test_tall(void **state)
+{
+    (void)state;
+    for (int bits = 0; bits < 3; bits++) {
+        gemm_case g = plain;
+        g.m = 300, g.n = 40, g.k = 300, g.pad = 1024 - g.n;
+        g.bias = bits & 1;
+        g.act = bits & 1 ? PNB__GELU : PNB__IDENTITY;
+        g.beta = bits == 2; /* not with an epilogue */
+        check_gemm(g);
+    }
+}
+
+/* Rows of a that are read where they lie and rows that must be packed first, because they are 2 KB
+ * apart, give the same bits. */
+static void test_distance_of_rows_does_not_matter(void **state)
+{
+    (void)state;
+    enum { M = 45, N = 83, K = 300, FAR = 512 };
+    static float near_rows[M * K], far_rows[M * FAR], b[N * K], want[M * N], got[M * N];
+    for (int i = 0; i < M * K; i++)
+        far_rows[i / K * FAR + i % K] = near_rows[i] = (float)(i * 31 % 101) * 0.01f - 0.5f;
+    for (int i = 0; i < N * K; i++)
+        b[i] = (float)(i * 17 % 103) * 0.01f - 0.5f;
+    for (int isa = PNB_ISA_AVX2; isa <= PNB_ISA_AMX; isa++) {
+        pnb_ctx *ctx = test_ctx((pnb_isa)isa, 2);
+        if (!ctx)
+            continue;
+        pnb__kernels k;
+        pnb__kernels_fill(&k, ctx, PNB__F32);
+        pnb__gemm_args g = {.trans_b = true, .m = M, .n = N, .k = K, .lda = K, .ldb = K};
+        g.ldc = N, g.n_batch = 1, g.alpha = 1, g.act = PNB__GELU;
+        g.a = near_rows, g.b = b, g.c = want;
+        k.gemm(ctx, &g);
+        g.a = far_rows, g.lda = FAR, g.c = got;
+        k.gemm(ctx, &g);
+        assert_memory_equal(want, got, sizeof want);
+        pnb_ctx_free(ctx);
+    }
+}
+
 /* An element's bits depend neither on how many rows there are nor on the number of threads. */
 static void test_rows_do_not_matter(void **state)
 {
@@ -302,6 +344,8 @@ int main(void)
                                        cmocka_unit_test(test_epilogue),
                                        cmocka_unit_test(test_batches),
                                        cmocka_unit_test(test_large),
+                                       cmocka_unit_test(test_tall),
+                                       cmocka_unit_test(test_distance_of_rows_does_not_matter),
                                        cmocka_unit_test(test_rows_do_not_matter),
                                        cmocka_unit_test(test_packed),
                                        cmocka_unit_test(test_f64)};

@@ -61,7 +61,7 @@ void pnb__cpu_dots_bf16_plain(const pnb__bf16_dots_args *g)
 static void vnni_tile(const unsigned char *a, const signed char *b, size_t groups, size_t rows,
                       int32_t *acc)
 {
-    pnb__tiles_i8_avx512vnni[1][rows - 1](a, b, groups, acc);
+    pnb__tiles_i8_avx512vnni[1][rows - 1](a, b, groups, acc, NULL);
 }
 
 void pnb__cpu_products_i8(const pnb__i8_args *g)

@@ -24,7 +24,7 @@ static void check_tile(bool wide, int rows, size_t groups, bool ends)
             (signed char)(ends ? (i % 8 < 4 ? -128 : 127) : (int)pnb__rng_below(&rng, 256) - 128);
     for (size_t i = 0; i < PNB_COUNT(acc); i++)
         acc[i] = -77;
-    pnb__tiles_i8_avx512vnni[wide][rows - 1](a, b, groups, acc);
+    pnb__tiles_i8_avx512vnni[wide][rows - 1](a, b, groups, acc, NULL);
     for (int r = 0; r < ROWS + 1; r++)
         for (int c = 0; c < COLS; c++) {
             int32_t sum = 0;
