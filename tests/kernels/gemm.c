@@ -144,28 +144,46 @@ static void test_tall(void **state)
     }
 }
 
+/* Two factors of numbers, and a product of them with an activation. */
+enum { BITS_M = 45, BITS_N = 83, BITS_K = 300, BITS_FAR = 512 };
+
+static pnb__gemm_args bits_product(float *a, size_t lda, float *b, float *c)
+{
+    for (int i = 0; i < BITS_M * BITS_K; i++)
+        a[(size_t)(i / BITS_K) * lda + (size_t)(i % BITS_K)] = (float)(i * 31 % 101) * 0.01f - 0.5f;
+    for (int i = 0; i < BITS_N * BITS_K; i++)
+        b[i] = (float)(i * 17 % 103) * 0.01f - 0.5f;
+    return (pnb__gemm_args){.trans_b = true,
+                            .m = BITS_M,
+                            .n = BITS_N,
+                            .k = BITS_K,
+                            .lda = lda,
+                            .ldb = BITS_K,
+                            .ldc = BITS_N,
+                            .n_batch = 1,
+                            .alpha = 1,
+                            .act = PNB__GELU,
+                            .a = a,
+                            .b = b,
+                            .c = c};
+}
+
 /* Rows of a that are read where they lie and rows that must be packed first, because they are 2 KB
  * apart, give the same bits. */
 static void test_distance_of_rows_does_not_matter(void **state)
 {
     (void)state;
-    enum { M = 45, N = 83, K = 300, FAR = 512 };
-    static float near_rows[M * K], far_rows[M * FAR], b[N * K], want[M * N], got[M * N];
-    for (int i = 0; i < M * K; i++)
-        far_rows[i / K * FAR + i % K] = near_rows[i] = (float)(i * 31 % 101) * 0.01f - 0.5f;
-    for (int i = 0; i < N * K; i++)
-        b[i] = (float)(i * 17 % 103) * 0.01f - 0.5f;
+    static float near_rows[BITS_M * BITS_K], far_rows[BITS_M * BITS_FAR], b[BITS_N * BITS_K];
+    static float want[BITS_M * BITS_N], got[BITS_M * BITS_N];
     for (int isa = PNB_ISA_AVX2; isa <= PNB_ISA_AMX; isa++) {
         pnb_ctx *ctx = test_ctx((pnb_isa)isa, 2);
         if (!ctx)
             continue;
         pnb__kernels k;
         pnb__kernels_fill(&k, ctx, PNB__F32);
-        pnb__gemm_args g = {.trans_b = true, .m = M, .n = N, .k = K, .lda = K, .ldb = K};
-        g.ldc = N, g.n_batch = 1, g.alpha = 1, g.act = PNB__GELU;
-        g.a = near_rows, g.b = b, g.c = want;
+        pnb__gemm_args g = bits_product(near_rows, BITS_K, b, want);
         k.gemm(ctx, &g);
-        g.a = far_rows, g.lda = FAR, g.c = got;
+        g = bits_product(far_rows, BITS_FAR, b, got);
         k.gemm(ctx, &g);
         assert_memory_equal(want, got, sizeof want);
         pnb_ctx_free(ctx);
@@ -176,26 +194,20 @@ static void test_distance_of_rows_does_not_matter(void **state)
 static void test_rows_do_not_matter(void **state)
 {
     (void)state;
-    enum { M = 45, N = 83, K = 300 };
-    static float a[M * K], b[N * K], whole[M * N], part[M * N];
-    for (int i = 0; i < M * K; i++)
-        a[i] = (float)(i * 31 % 101) * 0.01f - 0.5f;
-    for (int i = 0; i < N * K; i++)
-        b[i] = (float)(i * 17 % 103) * 0.01f - 0.5f;
+    static float a[BITS_M * BITS_K], b[BITS_N * BITS_K];
+    static float whole[BITS_M * BITS_N], part[BITS_M * BITS_N];
     for (int isa = PNB_ISA_AVX2; isa <= PNB_ISA_AMX; isa++) {
-        for (int rows = 1; rows <= M; rows += 4) {
+        for (int rows = 1; rows <= BITS_M; rows += 4) {
             pnb_ctx *ctx = test_ctx((pnb_isa)isa, 1 + rows % 3);
             if (!ctx)
                 continue;
             pnb__kernels k;
             pnb__kernels_fill(&k, ctx, PNB__F32);
-            pnb__gemm_args g = {.trans_b = true, .m = M, .n = N, .k = K, .lda = K, .ldb = K};
-            g.ldc = N, g.n_batch = 1, g.alpha = 1, g.act = PNB__GELU;
-            g.a = a, g.b = b, g.c = whole;
+            pnb__gemm_args g = bits_product(a, BITS_K, b, whole);
             k.gemm(ctx, &g);
             g.m = (size_t)rows, g.c = part;
             k.gemm(ctx, &g);
-            assert_memory_equal(whole, part, (size_t)rows * N * sizeof(float));
+            assert_memory_equal(whole, part, (size_t)rows * BITS_N * sizeof(float));
             pnb_ctx_free(ctx);
         }
     }

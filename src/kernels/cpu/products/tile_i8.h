@@ -10,21 +10,20 @@
 #include <stdint.h>
 
 #include "base/loop.h"
+#include "kernels/cpu/products/ahead.h"
 
 /* What is fetched meanwhile, in steps: row by row what the sums will be written to and added to,
- * and what comes from `next` on, some lines at a time. Fetched at once they would take the places
- * of the panel's misses. NULL: nothing. */
-typedef struct pnb__tile_i8_ahead {
+ * and the panels that come next. NULL: nothing. */
+typedef struct pnb__tile_i8_later {
     const char *c, *residual; /* residual: or NULL */
     size_t ld_c, ld_residual; /* in bytes */
-    const char *next;
-    size_t n_lines, lines_per_step;
-} pnb__tile_i8_ahead;
+    ahead next;
+} pnb__tile_i8_later;
 
 #define PNB__TILE_I8_STEP 8 /* groups of a step */
 
 typedef void (*pnb__tile_i8_fn)(const unsigned char *a, const signed char *b, size_t groups,
-                                int32_t *acc, pnb__tile_i8_ahead *ahead);
+                                int32_t *acc, pnb__tile_i8_later *later);
 
 /* [a has values above 127][rows - 1]; in tile_i8_avx512vnni.c. */
 #define PNB__TILE_I8_AVX512_ROWS 14
