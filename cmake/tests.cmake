@@ -1,7 +1,8 @@
 # Everything CTest runs. Names: <room>_<topic>, fuzz_<topic>, cli_<name>, meta_<name>.
 pkg_check_modules(CMOCKA REQUIRED IMPORTED_TARGET cmocka)
 
-# ASan's options are in cmake/asan_options.c, so that a program started by hand has them too.
+# ASan's options are in cmake/asan_options.c, so that a program started by hand has them too. UBSan's are of
+# trees with PNB_UBSAN_SENTENCES.
 set(PNB_TEST_ENVIRONMENT "UBSAN_OPTIONS=print_stacktrace=1")
 
 if(PNB_TSAN)

@@ -25,6 +25,7 @@ log=$dir/log
 build() { cmake --build "$dir/build" >"$log" 2>&1; }
 CC=clang cmake -S "$dir" -B "$dir/build" -DPNB_CHECK_ONLY=ON >"$log" 2>&1 || bad "it is not configured: $(cat "$log")"
 build || bad "sources without a warning are refused: $(cat "$log")"
+build || bad "what was read already is refused: $(cat "$log")"
 flags=$(grep -hr '^C_FLAGS\|FLAGS =' "$dir/build" --include=flags.make --include=build.ninja)
 [[ $flags == *-O0* && $flags != *-O[1-3s]* ]] || bad "something is optimised: $flags"
 [ -z "$(find "$dir/build" -path '*.dir/*.o' -size +0)" ] || bad "objects are written"
