@@ -12,16 +12,7 @@
 
 #include "kernels/bf16.h"
 #include "kernels/cpu/cpu.h"
-#include "kernels/cpu/simd_avx512.h"
-
-/* Numbers below the normal range become 0, as they are to the unit. */
-PNB__INLINE __m256i halves_of(__m512 x)
-{
-    __m256i halves;
-    __asm__("vcvtneps2bf16 %1, %0" : "=v"(halves) : "v"(x));
-    return halves;
-}
-#define v_halves_of(x) ((v_halves)halves_of(x))
+#include "kernels/cpu/halves_avx512.h"
 
 #include "kernels/cpu/loops/math.inc"
 

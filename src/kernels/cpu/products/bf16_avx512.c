@@ -1,13 +1,13 @@
-/* gemm_bf16 with AVX-512 BF16: the products are products_bf16.c's, the epilogue runs on vectors of
- * 16. Only where ctx->isa is AVX512_BF16 or more.
- * A file of its own beside f32_avx512.c, whose gemm_bf16 is that of machines without it. */
+/* gemm_bf16 and attention in bfloat16 with AVX-512 BF16: the products are products_bf16.c's, what
+ * is around them runs on vectors of 16. Only where ctx->isa is AVX512_BF16 or more. A file of its
+ * own beside f32_avx512.c, whose gemm_bf16 is that of machines without it. */
 #include <float.h>
 #include <math.h>
 #include <string.h>
 
 #include "kernels/bf16.h"
 #include "kernels/cpu/cpu.h"
-#include "kernels/cpu/simd_avx512.h"
+#include "kernels/cpu/halves_avx512.h"
 
 #include "kernels/cpu/loops/math.inc"
 
@@ -57,6 +57,26 @@ static void bf16_row_of_tiles(const bf16_job *job, const bf16_tiles *at)
 
 #include "kernels/cpu/products/gemm_bf16.inc"
 
+/* ---- attention ---- */
+
+#define ATTEND_ROWS (2 * BF16_ROWS)
+#define ATTEND_BELOW(ctx) ((void)(ctx), PNB_ISA_AVX512_VNNI)
+#define ATTEND_TARGET
+
+/* Vectors need nothing between products. */
+typedef char attend_unit;
+#define attend_begin(u, rows) ((void)(u), (void)(rows))
+#define attend_end(u) ((void)(u))
+#define attend_multiply(u, args) ((void)(u), pnb__cpu_products_bf16(args))
+
+#include "kernels/cpu/loops/attention_bf16.inc"
+
+/* ---- the product in bytes ---- */
+
+#define TILE_COLS (2 * VL)
+#define tiles_i8 pnb__tiles_i8_avx512vnni
+#include "kernels/cpu/products/gemm_i8.inc"
+
 void pnb__cpu_overwrite_bf16_avx512(pnb__kernels *k)
 {
     k->gemm_bf16_pack_bytes = gemm_bf16_pack_bytes;
@@ -67,6 +87,13 @@ void pnb__cpu_overwrite_bf16_avx512(pnb__kernels *k)
     k->gemm_rounded = gemm_rounded;
     k->gemm_bf16_group = PNB__BF16_PANEL;
     k->bf16_parts = BF16_MOST_PARTS; /* at twice the rate of floats three or six do not gain */
+    k->halves_gain = k->i8_halves = true;
+    k->attention_work = attention_work;
+    k->attention = attention;
+    k->gemm_i8_pack_bytes = gemm_i8_pack_bytes;
+    k->gemm_i8_pack = gemm_i8_pack;
+    k->gemm_i8_work = gemm_i8_work;
+    k->gemm_i8 = gemm_i8;
     k->products_bf16 = pnb__cpu_products_bf16;
     k->dots_bf16 = pnb__cpu_dots_bf16;
     k->products_i8 = pnb__cpu_products_i8; /* such a machine has VNNI */
