@@ -203,9 +203,10 @@ typedef struct pnb__bf16_term {
 typedef struct pnb__bf16_args {
     size_t m, n_panels, k, lda, ldc;
     const uint16_t *a, *b;
-    float *c;                    /* rows of at least 32 n_panels */
-    size_t panel_step;           /* halves from a panel of b to the next; 0: 32 k */
-    const pnb__bf16_term *terms; /* NULL: one, a and b as they are */
+    float *c;                      /* rows of at least 32 n_panels */
+    size_t panel_step;             /* halves from a panel of b to the next; 0: 32 k */
+    struct pnb__tile_later *later; /* what may be fetched meanwhile; NULL: nothing */
+    const pnb__bf16_term *terms;   /* NULL: one, a and b as they are */
     size_t n_terms;
 } pnb__bf16_args;
 static inline size_t pnb__bf16_n_terms(const pnb__bf16_args *g)

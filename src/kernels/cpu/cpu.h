@@ -19,6 +19,9 @@ void pnb__blas_together(int before);
 
 void pnb__cpu_gemm_blas_f32(const pnb_ctx *ctx, const pnb__gemm_args *g);
 void pnb__cpu_gemm_blas_f64(const pnb_ctx *ctx, const pnb__gemm_args *g);
+
+#define PNB__BF16_STEP 32 /* of k, in which something more is fetched */
+
 /* Products of bfloat16 by the instruction of AVX-512 BF16; of both types on AMX's tiles; and by the
  * same code for tiles on any machine. */
 void pnb__cpu_products_bf16(const pnb__bf16_args *g);

@@ -38,4 +38,28 @@ PNB__INLINE void ahead_step(ahead *a)
     a->row = row, a->rows = rows, a->column = column;
 }
 
+/* What a tile's computing leaves time to fetch, step by step: row after row what its sums will be
+ * written and added to, and what comes next. NULL: nothing. */
+typedef struct pnb__tile_later {
+    const char *c, *residual; /* residual: or NULL */
+    size_t ld_c, ld_residual; /* in bytes */
+    ahead next;
+} pnb__tile_later;
+
+/* A row is two lines at most. */
+PNB__INLINE void tile_later_step(pnb__tile_later *later, size_t step, size_t rows)
+{
+    if (step < rows) {
+        const char *c = later->c + step * later->ld_c;
+        __builtin_prefetch(c, 1);
+        __builtin_prefetch(c + PNB__LINE, 1);
+        if (later->residual != NULL) {
+            const char *residual = later->residual + step * later->ld_residual;
+            __builtin_prefetch(residual);
+            __builtin_prefetch(residual + PNB__LINE);
+        }
+    }
+    ahead_step(&later->next);
+}
+
 #endif

@@ -7,6 +7,7 @@
  * named at its functions: only CPUs that have the instructions may run it. */
 #include "base/loop.h"
 #include "kernels/cpu/cpu.h"
+#include "kernels/cpu/products/ahead.h"
 
 #if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__))
 
@@ -30,22 +31,41 @@ TARGET static inline __m512bh load(const uint16_t *p)
     return (__m512bh)_mm512_loadu_si512(p);
 }
 
+/* A pointer for every three rows of a: the others are one and two strides behind it. With an index
+ * that is added to one for each row, GCC 12 keeps them in memory, and few rows wait for them. */
+#define POINTERS(rows) (((rows) + 2) / 3)
+#define KEEP_IN_REGISTER(x) __asm__("" : "+r"(x))
+
 /* rows x 32 products; `rows` is a constant where this is called. */
 TARGET PNB__INLINE void tile(const pnb__bf16_args *g, size_t i, size_t panel, const int rows)
 {
+    const size_t lda = g->lda;
     __m512 sum[ROWS][2];
 #pragma GCC unroll 14
     for (int r = 0; r < rows; r++)
         sum[r][0] = sum[r][1] = _mm512_setzero_ps();
     for (size_t t = 0; t < pnb__bf16_n_terms(g); t++) {
-        const uint16_t *a = pnb__bf16_rows(g, i, t), *b = pnb__bf16_columns(g, panel, t);
-        for (size_t d = 0; d < g->k; d += 2, b += 2 * PANEL) {
-            __m512bh low = load(b), high = load(b + PANEL);
+        const uint16_t *b = pnb__bf16_columns(g, panel, t), *a[POINTERS(ROWS)];
+#pragma GCC unroll 5
+        for (int p = 0; p < POINTERS(rows); p++)
+            a[p] = pnb__bf16_rows(g, i, t) + 3 * (size_t)p * lda;
+        for (size_t d = 0; d < g->k;) {
+            if (g->later != NULL)
+                tile_later_step(g->later, d / PNB__BF16_STEP, (size_t)rows);
+            size_t until = PNB_MIN(d + PNB__BF16_STEP, g->k);
+            for (; d < until; d += 2, b += 2 * PANEL) {
+                __m512bh low = load(b), high = load(b + PANEL);
 #pragma GCC unroll 14
-            for (int r = 0; r < rows; r++) {
-                __m512bh x = spread(a + (size_t)r * g->lda + d);
-                sum[r][0] = _mm512_dpbf16_ps(sum[r][0], x, low);
-                sum[r][1] = _mm512_dpbf16_ps(sum[r][1], x, high);
+                for (int r = 0; r < rows; r++) {
+                    __m512bh x = spread(a[r / 3] + (size_t)(r % 3) * lda);
+                    sum[r][0] = _mm512_dpbf16_ps(sum[r][0], x, low);
+                    sum[r][1] = _mm512_dpbf16_ps(sum[r][1], x, high);
+                }
+#pragma GCC unroll 5
+                for (int p = 0; p < POINTERS(rows); p++) {
+                    a[p] += 2;
+                    KEEP_IN_REGISTER(a[p]);
+                }
             }
         }
     }

@@ -12,18 +12,10 @@
 #include "base/loop.h"
 #include "kernels/cpu/products/ahead.h"
 
-/* What is fetched meanwhile, in steps: row by row what the sums will be written to and added to,
- * and the panels that come next. NULL: nothing. */
-typedef struct pnb__tile_i8_later {
-    const char *c, *residual; /* residual: or NULL */
-    size_t ld_c, ld_residual; /* in bytes */
-    ahead next;
-} pnb__tile_i8_later;
-
 #define PNB__TILE_I8_STEP 8 /* groups of a step */
 
 typedef void (*pnb__tile_i8_fn)(const unsigned char *a, const signed char *b, size_t groups,
-                                int32_t *acc, pnb__tile_i8_later *later);
+                                int32_t *acc, pnb__tile_later *later);
 
 /* [a has values above 127][rows - 1]; in tile_i8_avx512vnni.c. */
 #define PNB__TILE_I8_AVX512_ROWS 14
