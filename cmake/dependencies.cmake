@@ -4,7 +4,6 @@ find_package(OpenMP REQUIRED COMPONENTS C)
 find_package(Threads REQUIRED)
 
 pkg_check_modules(OPENBLAS openblas) # only a hint where to look
-pkg_check_modules(LAPACKE REQUIRED IMPORTED_TARGET lapacke)
 pkg_check_modules(JPEG REQUIRED IMPORTED_TARGET libjpeg)
 pkg_check_modules(SPNG REQUIRED IMPORTED_TARGET spng)
 pkg_check_modules(WEBP REQUIRED IMPORTED_TARGET libwebp)
@@ -35,8 +34,9 @@ if(NOT PNB_OPENBLAS OR NOT PNB_OPENBLAS_INCLUDE)
 endif()
 get_filename_component(PNB_OPENBLAS_DIR ${PNB_OPENBLAS} DIRECTORY)
 
-# The run path goes into every program as DT_RPATH, not DT_RUNPATH: only DT_RPATH is also used for
-# the libraries that liblapacke asks for, so one OpenBLAS ends up in the process, the OpenMP one.
+# The run path goes into every program as DT_RPATH, not DT_RUNPATH: only DT_RPATH comes before
+# LD_LIBRARY_PATH and is also used for what other libraries ask for, so one OpenBLAS ends up in the
+# process, the OpenMP one.
 set(CMAKE_INSTALL_RPATH ${PNB_OPENBLAS_DIR})
 set(CMAKE_BUILD_WITH_INSTALL_RPATH ON) # the other way pads it, and an empty part means "here"
 set(PNB_RPATH_FLAGS -Wl,--disable-new-dtags)
@@ -62,7 +62,7 @@ endif()
 
 add_library(pnb_blas INTERFACE)
 target_include_directories(pnb_blas SYSTEM INTERFACE ${PNB_OPENBLAS_INCLUDE})
-target_link_libraries(pnb_blas INTERFACE PkgConfig::LAPACKE ${PNB_OPENBLAS})
+target_link_libraries(pnb_blas INTERFACE ${PNB_OPENBLAS})
 
 add_library(pnb_media INTERFACE)
 target_link_libraries(pnb_media INTERFACE PkgConfig::JPEG PkgConfig::SPNG PkgConfig::WEBP
@@ -179,8 +179,8 @@ set(PNB_FAISS_LIBS "") # for a static link
 if(FAISS_LIBRARY AND FAISS_INCLUDE AND CMAKE_CXX_COMPILER)
     enable_language(CXX)
     set(FAISS_FOUND TRUE)
-    target_link_libraries(pnb_faiss INTERFACE ${FAISS_LIBRARY} pnb_blas lapack stdc++)
-    set(PNB_FAISS_LIBS " -lfaiss -llapack -lstdc++")
+    target_link_libraries(pnb_faiss INTERFACE ${FAISS_LIBRARY} pnb_blas stdc++)
+    set(PNB_FAISS_LIBS " -lfaiss -lstdc++")
 else()
     message(STATUS "FAISS missing (libfaiss-dev, g++): built without approximate search by hnsw and ivf")
 endif()

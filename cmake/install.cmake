@@ -14,7 +14,7 @@ endif()
 
 # What a static link needs beside the library; the OpenBLAS by its folder, see dependencies.cmake.
 set(PNB_STATIC_LIBS "-L${PNB_OPENBLAS_DIR} ${PNB_RPATH_FLAGS} -Wl,-rpath,${PNB_OPENBLAS_DIR}")
-string(APPEND PNB_STATIC_LIBS " -llapacke -lopenblas -ljpeg -lspng -lwebp -lz -lutf8proc")
+string(APPEND PNB_STATIC_LIBS " -lopenblas -ljpeg -lspng -lwebp -lz -lutf8proc")
 string(APPEND PNB_STATIC_LIBS "${PNB_PICTURE_LIBS}${PNB_DATABASE_LIBS}${PNB_FAISS_LIBS}${PNB_CUDA_LIBS}")
 string(APPEND PNB_STATIC_LIBS " -ldl") # base/library.c
 string(APPEND PNB_STATIC_LIBS " ${OpenMP_C_FLAGS} -lpthread -lm")

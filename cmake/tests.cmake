@@ -47,10 +47,8 @@ if(NOT PNB_CUDA_FOUND AND CMAKE_CXX_COMPILER_LOADED)
                                ${PROJECT_SOURCE_DIR}/include)
     set_target_properties(pnb_cuda_emulated PROPERTIES CXX_STANDARD 17)
     if(PNB_SANITIZE AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU") # a stack of the sanitizer's own for each fiber
-        target_compile_options(pnb_cuda_emulated PRIVATE --param=asan-use-after-return=0 -O2)
-        # hundreds of short kernels: -O2 takes the compiler longer than it saves
-        set_property(SOURCE ${PROJECT_SOURCE_DIR}/src/kernels/cuda/elementwise.cu APPEND PROPERTY
-                     COMPILE_OPTIONS -O1)
+        # (-O2 takes the compiler longer than it saves)
+        target_compile_options(pnb_cuda_emulated PRIVATE --param=asan-use-after-return=0)
     endif()
 endif()
 # A program of tests/kernels gets that table.

@@ -158,6 +158,19 @@ for row in '{"kind": "learned"}' '{"method": 7, "kind": "learned"}' '{"method": 
     want 1 report --images i.npy --texts t.npy --truth all.pairs --methods m . --out none.html
     says 'a method without "method" or "kind"'
 done
+for name in "" ../m/sets/conformity conformity/..; do
+    echo "{\"methods\": [{\"method\": \"$name\", \"kind\": \"learned\"}]}" >table.json
+    want 1 report --images i.npy --texts t.npy --truth all.pairs --methods m . --out none.html
+    says "\"$name\" is no method's name"
+done
+# a name is text on the page
+mkdir -p tagged/sets
+sed 's/conformity/<i>best/g' m/table.json >tagged/table.json
+for file in m/sets/conformity-*; do cp "$file" "tagged/sets/<i>best-${file#*/conformity-}"; done
+want 0 report --images i.npy --texts t.npy --truth all.pairs --bootstrap 50 --methods tagged --out tagged.html
+check "names are escaped" grep -q '&lt;i&gt;best' tagged.html
+check "none is a tag" bash -c '! grep -q "<i>best" tagged.html'
+echo '{"methods": [{"method": "pfe"}]}' >table.json
 # which is told before anything is measured, so before what is wrong there
 want 1 report --run nowhere --images i.npy --texts t.npy --truth all.pairs --methods . --out none.html
 says 'a method without "method" or "kind"'

@@ -15,6 +15,7 @@
 #include "commands/report/report_internal.h"
 #include "io/json/json.h"
 #include "report/plot.h"
+#include "report/svg.h"
 
 #define TABLE "table.json"
 enum { MAX_SEEDS = 16, MODEL = 0, UNTRAINED = 1 /* scores of pnb__known_found */ };
@@ -158,6 +159,11 @@ static pnb_status check_rows(const json_t *rows, const char *path, pnb_error *er
                              "%s: a method without \"method\" or \"kind\"; it is not of "
                              "`adapt compare`",
                              path);
+        const char *name = json_string_value(json_object_get(row, "method"));
+        if (name[0] == '\0' || strchr(name, '/') != NULL) /* a part of its sets' names */
+            return pnb__fail(err, PNB_FORMAT,
+                             "%s: \"%s\" is no method's name; it is not of `adapt compare`", path,
+                             name);
     }
     return PNB_OK;
 }
@@ -225,10 +231,11 @@ static void put_words(pnb__report *r, const method_table *t)
     const char *how = best->rho.low > control->rho.high   ? "above"
                       : best->rho.high < control->rho.low ? "below"
                                                           : "not told apart from";
-    pnb__buf_printf(out,
-                    "<p>Best: <b>%s</b>, %.2f. Of what learned nothing the best is <b>%s</b>, "
-                    "%.2f: the best is %s it.</p>\n",
-                    best->name, best->rho.value, control->name, control->rho.value, how);
+    pnb__buf_puts(out, "<p>Best: <b>");
+    pnb__html_escape(out, best->name);
+    pnb__buf_printf(out, "</b>, %.2f. Of what learned nothing the best is <b>", best->rho.value);
+    pnb__html_escape(out, control->name);
+    pnb__buf_printf(out, "</b>, %.2f: the best is %s it.</p>\n", control->rho.value, how);
 }
 
 /* Two digits behind the point, so that what is next to 0 is told as 0. */
