@@ -22,7 +22,8 @@ commands() {
 # Those that changed; all of them behind a header that did, or other commands.
 outdated() {
     if ! cmp -s $stamp compile_commands.json ||
-        [ -n "$(find "$source_dir"/*/ -newer $stamp -regex "$included" -print -quit)" ]; then
+        [ -n "$(find "$source_dir"/*/ -path "$source_dir/build*" -prune -o \
+            -newer $stamp -regex "$included" -print -quit)" ]; then
         cat
         return
     fi

@@ -55,7 +55,7 @@ if(PNB_SANITIZE)
     if(NOT PNB_FUZZ)
         list(APPEND sanitizers -fno-sanitize=${PNB_POINTER_CHECKS})
     endif()
-    # What UBSan's sentences are made of is six of a program's eight megabytes of variables, and the search
+    # What UBSan's sentences are made of is most of a program's eight megabytes of variables, and the search
     # for leaks reads them at the end of each of thousands of starts. An instruction that no processor knows
     # needs none; ASan shows where it stands (cmake/asan_options.c).
     if(CMAKE_C_COMPILER_ID STREQUAL "GNU" AND NOT PNB_UBSAN_SENTENCES)

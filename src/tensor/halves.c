@@ -3,8 +3,9 @@
  * A product with a weight in bfloat16 rounds its other factor. Where all who read a value are such
  * products, the value may be rounded by who makes it: the same bits in half the memory, and no pass
  * of its own for rounding. Attention of a graph whose projections are such products takes its q, k
- * and v in bfloat16 as well, and on a GPU its products are rounded like theirs (autocast in PyTorch
- * does the same). Only what nobody keeps or sees a part of.
+ * and v in bfloat16 as well, and where bfloat16 is multiplied (a GPU, AVX512-BF16, AMX) its
+ * products are rounded like theirs (autocast in PyTorch does the same). Only what nobody keeps or
+ * sees a part of.
  *
  * In training with rounded products the same values are kept for backward in half the memory, and
  * their gradients are bfloat16 too: each comes from one product or from attention, and goes to

@@ -158,7 +158,7 @@ for row in '{"kind": "learned"}' '{"method": 7, "kind": "learned"}' '{"method": 
     want 1 report --images i.npy --texts t.npy --truth all.pairs --methods m . --out none.html
     says 'a method without "method" or "kind"'
 done
-for name in "" ../m/sets/conformity conformity/..; do
+for name in "" ../m/sets/conformity conformity/.. "$(printf %064d 0)"; do
     echo "{\"methods\": [{\"method\": \"$name\", \"kind\": \"learned\"}]}" >table.json
     want 1 report --images i.npy --texts t.npy --truth all.pairs --methods m . --out none.html
     says "\"$name\" is no method's name"

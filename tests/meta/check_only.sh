@@ -3,9 +3,10 @@
 # Clang would: at a warning of its own that GCC has not, and at what is found only when code is made.
 . "$(dirname "$0")/lib.sh"
 need clang
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
-mkdir "$dir/examples" "$dir/src"
+top=$(mktemp -d)
+trap 'rm -rf "$top"' EXIT
+dir="$top/a folder"
+mkdir "$dir" "$dir/examples" "$dir/src"
 cat >"$dir/CMakeLists.txt" <<END
 cmake_minimum_required(VERSION 3.18)
 project(planted LANGUAGES C)
@@ -18,12 +19,17 @@ target_link_libraries(program PRIVATE room)
 add_custom_target(bench_programs)
 include($PNB_SOURCE_DIR/cmake/check_only.cmake)
 END
-echo 'int room(void); int room(void) { return 0; }' >"$dir/src/room.c"
+echo 'int room(void);' >"$dir/src/room.h"
+printf '#include "room.h"\nint room(void) { return 0; }\n' >"$dir/src/room.c"
 echo 'int main(void) { return 0; }' | tee "$dir/program.c" >"$dir/examples/example.c"
 log=$dir/log
 
 build() { cmake --build "$dir/build" >"$log" 2>&1; }
-CC=clang cmake -S "$dir" -B "$dir/build" -DPNB_CHECK_ONLY=ON >"$log" 2>&1 || bad "it is not configured: $(cat "$log")"
+configure() {
+    CC=$1 cmake -S "$dir" -B "$dir/build" -DPNB_CHECK_ONLY=ON >"$log" 2>&1 ||
+        bad "it is not configured: $(cat "$log")"
+}
+configure clang
 build || bad "sources without a warning are refused: $(cat "$log")"
 build || bad "what was read already is refused: $(cat "$log")"
 flags=$(grep -hr '^C_FLAGS\|FLAGS =' "$dir/build" --include=flags.make --include=build.ninja)
@@ -44,6 +50,7 @@ self='int room(int x); int room(int x) { x = x; return x; }'
 for file in src/room.c program.c examples/example.c; do
     planted $file "$self"$'\nint main(void) { return 0; }' -Wself-assign
 done
+planted src/room.h 'int room(void); static inline int same(int x) { x = x; return x; }' -Wself-assign
 echo "$self" >"$dir/self.c"
 gcc -Wall -Wextra -Wpedantic -Werror -fsyntax-only "$dir/self.c" || bad "the planted warning is GCC's too"
 if [ "$(uname -m)" = x86_64 ]; then
@@ -53,4 +60,15 @@ __attribute__((target("sse2"))) void most(eight *x); __attribute__((target("sse2
     planted src/room.c '#include <immintrin.h>
 __m256 twice(__m256 x); __m256 twice(__m256 x) { return _mm256_add_ps(x, x); }' "requires target feature 'avx'"
 fi
+
+# Without clang-check beside it, Clang is started for each file.
+printf '#!/bin/sh\necho started >>"%s/starts"\nexec clang "$@"\n' "$top" >"$top/clang"
+chmod +x "$top/clang"
+rm -r "$dir/build"
+configure "$top/clang"
+: >"$top/starts"
+build || bad "without clang-check, sources without a warning are refused: $(cat "$log")"
+[ "$(wc -l <"$top/starts")" -eq 3 ] || bad "Clang was started $(wc -l <"$top/starts") times for 3 files"
+build && [ "$(wc -l <"$top/starts")" -eq 3 ] || bad "what did not change is read again"
+planted program.c "$self"$'\nint main(void) { return 0; }' -Wself-assign
 finish

@@ -53,4 +53,19 @@ s 14 AddressSanitizer: ILL\\|runtime error: left shift of 1
 l 6 LeakSanitizer: detected memory leaks
 END
 "$dir/planted" x || bad "a program without a fault ends so too"
+
+# With PNB_UBSAN_SENTENCES it is said what was found.
+cat >"$dir/CMakeLists.txt" <<END
+cmake_minimum_required(VERSION 3.18)
+project(planted LANGUAGES C)
+set(PNB_SANITIZE ON)
+include($PNB_SOURCE_DIR/cmake/flags.cmake)
+add_executable(telling planted.c)
+END
+if CC=gcc cmake -S "$dir" -B "$dir/build" -DPNB_UBSAN_SENTENCES=ON >"$dir/log" 2>&1 && cmake --build "$dir/build" >>"$dir/log" 2>&1; then
+    "$dir/build/telling" u 2>"$dir/told" && bad "undefined behaviour ends with 0"
+    grep -q "planted.c:12.*signed integer overflow" "$dir/told" || bad "nothing is said: $(cat "$dir/told")"
+else
+    bad "it is not built: $(cat "$dir/log")"
+fi
 finish

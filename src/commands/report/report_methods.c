@@ -160,7 +160,8 @@ static pnb_status check_rows(const json_t *rows, const char *path, pnb_error *er
                              "`adapt compare`",
                              path);
         const char *name = json_string_value(json_object_get(row, "method"));
-        if (name[0] == '\0' || strchr(name, '/') != NULL) /* a part of its sets' names */
+        if (name[0] == '\0' || strchr(name, '/') != NULL || /* a part of its sets' names */
+            strlen(name) >= sizeof((method_row *)0)->name)  /* two that begin alike were one */
             return pnb__fail(err, PNB_FORMAT,
                              "%s: \"%s\" is no method's name; it is not of `adapt compare`", path,
                              name);

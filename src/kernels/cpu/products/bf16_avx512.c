@@ -44,13 +44,14 @@ static void bf16_row_of_tiles(const bf16_job *job, const bf16_tiles *at)
     for (size_t p = at->panels[0]; p < at->panels[1]; p++) {
         size_t j = p * PNB__BF16_PANEL;
         pnb__bf16_args args = bf16_args_of(job, at, p);
-        gemm_later_rows(g, at->i, j, at->later);
-        args.later = at->later;
         args.c = sums;
         if (g->packed->bf16_parts > 1)
             sum_parts(job, args, sums);
-        else
+        else {
+            gemm_later_rows(g, at->i, j, at->later);
+            args.later = at->later; /* several products of parts would fetch it again and again */
             pnb__cpu_products_bf16(&args);
+        }
         for (size_t r = 0; r < at->rows; r++)
             gemm_finish_row(g, at->i + r, j, PNB_MIN(g->n - j, (size_t)PNB__BF16_PANEL),
                             sums + r * PNB__BF16_PANEL, (at->i + r) * g->ldc + j);

@@ -8,6 +8,7 @@
 #include "base/loop.h"
 #include "kernels/cpu/cpu.h"
 #include "kernels/cpu/products/ahead.h"
+#include "kernels/cpu/products/row_pointers.h"
 
 #if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__))
 
@@ -31,11 +32,6 @@ TARGET static inline __m512bh load(const uint16_t *p)
     return (__m512bh)_mm512_loadu_si512(p);
 }
 
-/* A pointer for every three rows of a: the others are one and two strides behind it. With an index
- * that is added to one for each row, GCC 12 keeps them in memory, and few rows wait for them. */
-#define POINTERS(rows) (((rows) + 2) / 3)
-#define KEEP_IN_REGISTER(x) __asm__("" : "+r"(x))
-
 /* rows x 32 products; `rows` is a constant where this is called. */
 TARGET PNB__INLINE void tile(const pnb__bf16_args *g, size_t i, size_t panel, const int rows)
 {
@@ -45,9 +41,9 @@ TARGET PNB__INLINE void tile(const pnb__bf16_args *g, size_t i, size_t panel, co
     for (int r = 0; r < rows; r++)
         sum[r][0] = sum[r][1] = _mm512_setzero_ps();
     for (size_t t = 0; t < pnb__bf16_n_terms(g); t++) {
-        const uint16_t *b = pnb__bf16_columns(g, panel, t), *a[POINTERS(ROWS)];
+        const uint16_t *b = pnb__bf16_columns(g, panel, t), *a[PNB__ROW_POINTERS(ROWS)];
 #pragma GCC unroll 5
-        for (int p = 0; p < POINTERS(rows); p++)
+        for (int p = 0; p < PNB__ROW_POINTERS(rows); p++)
             a[p] = pnb__bf16_rows(g, i, t) + 3 * (size_t)p * lda;
         for (size_t d = 0; d < g->k;) {
             if (g->later != NULL)
@@ -62,9 +58,9 @@ TARGET PNB__INLINE void tile(const pnb__bf16_args *g, size_t i, size_t panel, co
                     sum[r][1] = _mm512_dpbf16_ps(sum[r][1], x, high);
                 }
 #pragma GCC unroll 5
-                for (int p = 0; p < POINTERS(rows); p++) {
+                for (int p = 0; p < PNB__ROW_POINTERS(rows); p++) {
                     a[p] += 2;
-                    KEEP_IN_REGISTER(a[p]);
+                    PNB__KEEP_IN_REGISTER(a[p]);
                 }
             }
         }
