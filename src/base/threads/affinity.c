@@ -62,3 +62,15 @@ bool pnb__affinity_keep_process(const cpu_set_t *set)
 {
     return all_threads(take_set, set);
 }
+
+bool pnb__affinity_leave(const cpu_set_t *taken)
+{
+    cpu_set_t before, both, others;
+    if (!pnb__affinity_get(&before))
+        return false;
+    CPU_AND(&both, &before, taken);
+    CPU_XOR(&others, &before, &both);
+    if (CPU_COUNT(&others) == 0 || sched_setaffinity(0, sizeof others, &others) != 0)
+        return false;
+    return sched_setaffinity(0, sizeof before, &before) == 0;
+}

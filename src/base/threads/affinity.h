@@ -20,4 +20,9 @@ bool pnb__affinity_is_shared(const cpu_set_t *set);
 /* Every thread that this process has, so whatever these start. */
 bool pnb__affinity_keep_process(const cpu_set_t *set);
 
+/* Moves the calling thread off the processors of *taken, to one that it may use anyway, and leaves
+ * its set as it was (what somebody else makes of it in that moment is lost). False, and nothing
+ * happens, where it may use no other. */
+bool pnb__affinity_leave(const cpu_set_t *taken);
+
 #endif

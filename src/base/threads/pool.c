@@ -5,16 +5,25 @@
  * begun (it does that part itself), only for parts in work. Waiting is a short spin, because the
  * next job mostly comes within microseconds, and then sleep, because on a crowded machine a thread
  * that spins holds a core which the thread it waits for could have. Nobody can be told how crowded
- * a machine is; a spinning thread sees it: its clock jumps when another process had its core. */
+ * a machine is; a spinning thread sees it: its clock jumps when another process had its core.
+ *
+ * Where others compute all the time, no core is idle when a thread wakes, and it stays on the core
+ * on which it slept, be it that of its caller: the two then share one core while the other process
+ * has its own, until the system's next balancing, which is tens of milliseconds away. So a thread
+ * of the pool that comes for work on a core where another one computes moves to a core of its own.
+ */
 #include "base/threads/pool.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdint.h>
+#include <string.h>
 #include <time.h>
 
 #include "base/base.h"
+#include "base/threads/affinity.h"
 
 #define SPIN_FOR_WORK_NS 200000  /* the pool's threads, between two jobs */
 #define SPIN_FOR_END_NS 50000    /* a caller, for parts in work elsewhere */
@@ -22,6 +31,7 @@
 #define JUMP_NS 50000            /* between two looks at the clock that are a microsecond apart */
 #define CROWDED_FOR_NS 100000000 /* what was seen holds so long */
 #define PAUSES_PER_LOOK 16
+#define MOVE_EVERY_NS 4000000 /* a process of that kind is there for longer */
 
 typedef struct job {
     pnb__part_fn fn;
@@ -43,6 +53,8 @@ static struct {
     int n_processors;                /* 0 before the first job */
     pthread_once_t watches_forks;
     _Atomic int64_t crowded_until;
+    int n_on[CPU_SETSIZE]; /* threads that compute, by the processor on which each began */
+    int64_t next_move;
 } pool = {.lock = PTHREAD_MUTEX_INITIALIZER,
           .work = PTHREAD_COND_INITIALIZER,
           .watches_forks = PTHREAD_ONCE_INIT};
@@ -108,10 +120,40 @@ static void unlink_job(const job *j)
     atomic_fetch_sub(&pool.n_jobs, 1);
 }
 
+/* The calling thread's, or -1 beyond those that are counted. */
+static int this_processor(void)
+{
+    int number = sched_getcpu();
+    return number < CPU_SETSIZE ? number : -1;
+}
+
+/* Called and left with the lock held, which is given up meanwhile. */
+static void move_apart(void)
+{
+    int here = this_processor();
+    if (here < 0 || pool.n_on[here] == 0)
+        return;
+    int64_t now = now_ns();
+    if (now < pool.next_move)
+        return;
+    pool.next_move = now + MOVE_EVERY_NS;
+    cpu_set_t taken;
+    CPU_ZERO(&taken);
+    for (size_t i = 0; i < CPU_SETSIZE; i++)
+        if (pool.n_on[i] > 0)
+            CPU_SET(i, &taken);
+    pthread_mutex_unlock(&pool.lock);
+    pnb__affinity_leave(&taken);
+    pthread_mutex_lock(&pool.lock);
+}
+
 /* Called and left with the lock held. Once the last part has ended the caller of *j may return, and
  * *j with it, as soon as the lock is given up. */
 static void take_parts(job *j)
 {
+    int here = this_processor();
+    if (here >= 0)
+        pool.n_on[here]++;
     while (j->next < j->n_parts) {
         int part = j->next++;
         if (j->next == j->n_parts)
@@ -124,6 +166,8 @@ static void take_parts(job *j)
         if (atomic_fetch_sub(&j->n_open, 1) == 1 && j->is_awaited)
             pthread_cond_signal(&j->ended);
     }
+    if (here >= 0)
+        pool.n_on[here]--;
 }
 
 static void wait_for_work(void)
@@ -145,7 +189,9 @@ static void *serve(void *unused)
         if (pool.first == NULL)
             wait_for_work();
         pool.n_idle--;
-        take_parts(pool.first);
+        move_apart();
+        if (pool.first != NULL)
+            take_parts(pool.first);
         pool.n_idle++;
     }
     return unused;
@@ -169,6 +215,7 @@ static void after_fork_child(void)
     pool.first = pool.last = NULL;
     atomic_store(&pool.n_jobs, 0);
     pool.n_threads = pool.n_idle = pool.n_asleep = 0;
+    memset(pool.n_on, 0, sizeof pool.n_on);
     pthread_cond_init(&pool.work, NULL);
     pthread_mutex_init(&pool.lock, NULL);
 }

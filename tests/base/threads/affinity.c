@@ -96,9 +96,36 @@ static void threads_keep_to_their_set(void **state)
     sem_destroy(&o.told);
 }
 
+/* Off the processors named, and back to its whole set; nowhere where no other is allowed. */
+static void a_thread_leaves_processors(void **state)
+{
+    (void)state;
+    cpu_set_t before, then, taken;
+    assert_true(pnb__affinity_get(&before));
+    for (size_t i = 0; i < CPU_SETSIZE && CPU_COUNT(&before) > 1; i++) {
+        if (!CPU_ISSET(i, &before))
+            continue;
+        cpu_set_t one = set_of(1, &i); /* it is there, and may go */
+        assert_int_equal(sched_setaffinity(0, sizeof one, &one), 0);
+        assert_int_equal(sched_setaffinity(0, sizeof before, &before), 0);
+        taken = before; /* all but i */
+        CPU_CLR(i, &taken);
+        assert_true(pnb__affinity_leave(&taken));
+        assert_int_equal(sched_getcpu(), i);
+        assert_true(pnb__affinity_get(&then));
+        assert_true(CPU_EQUAL(&then, &before));
+    }
+    for (size_t i = 0; i < CPU_SETSIZE; i++)
+        CPU_SET(i, &taken);
+    assert_false(pnb__affinity_leave(&taken));
+    assert_true(pnb__affinity_get(&then));
+    assert_true(CPU_EQUAL(&then, &before));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(the_highest_numbers_are_taken),
-                                       cmocka_unit_test(threads_keep_to_their_set)};
+                                       cmocka_unit_test(threads_keep_to_their_set),
+                                       cmocka_unit_test(a_thread_leaves_processors)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

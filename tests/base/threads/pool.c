@@ -1,5 +1,5 @@
 /* The pool of threads: each part once, callers that share it, parts within parts, a child process,
- * and waiting that holds no core. */
+ * waiting that holds no core, and cores that are not shared. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <sys/wait.h>
@@ -15,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/base.h"
+#include "base/threads/affinity.h"
 #include "base/threads/pool.h"
 
 #define N_PARTS 64
@@ -211,13 +213,91 @@ static void signals_are_the_callers(void **state)
     assert_true(n > 0 && n < 3);
 }
 
+static void *compute_always(void *user)
+{
+    const atomic_bool *is_over = user;
+    while (!atomic_load(is_over))
+        ;
+    return NULL;
+}
+
+typedef struct place {
+    int ms; /* of computing: so long that threads on one processor all come to it */
+    pthread_t caller;
+    atomic_int callers, others; /* processors; -1: the part was not begun there */
+} place;
+
+static void compute_somewhere(void *user, int part)
+{
+    place *p = user;
+    (void)part;
+    bool is_caller = pthread_equal(pthread_self(), p->caller);
+    atomic_store(is_caller ? &p->callers : &p->others, sched_getcpu());
+    struct timespec begin, now;
+    clock_gettime(CLOCK_MONOTONIC, &begin);
+    do
+        clock_gettime(CLOCK_MONOTONIC, &now);
+    while ((now.tv_sec - begin.tv_sec) * 1000000000 + now.tv_nsec - begin.tv_nsec <
+           p->ms * 1000000L);
+}
+
+static cpu_set_t only(size_t processor)
+{
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    CPU_SET(processor, &set);
+    return set;
+}
+
+/* The caller's and the pool's thread are driven together onto one processor while something else
+ * computes on the other: at the next job the pool's goes there. Left to the system, most parts begin
+ * where the caller computes. */
+static void threads_share_no_processor(void **state)
+{
+    (void)state;
+    enum { TRIES = 20 };
+    cpu_set_t before, two;
+    size_t n = 0, at[2];
+    assert_true(pnb__affinity_get(&before));
+    for (size_t i = 0; i < CPU_SETSIZE && n < 2; i++)
+        if (CPU_ISSET(i, &before))
+            at[n++] = i;
+    if (n < 2)
+        skip(); /* one processor */
+    atomic_bool is_over = false;
+    pthread_t neighbour;
+    assert_int_equal(pthread_create(&neighbour, NULL, compute_always, &is_over), 0);
+    int n_apart = 0, n_helped = 0;
+    for (int i = 0; i < TRIES; i++) {
+        cpu_set_t first = only(at[0]), second = only(at[1]);
+        place p = {.caller = pthread_self(), .callers = -1, .others = -1, .ms = 5};
+        assert_true(pnb__affinity_keep_process(&first));
+        assert_int_equal(pthread_setaffinity_np(neighbour, sizeof second, &second), 0);
+        pnb__pool_run(2, compute_somewhere, &p);
+        CPU_OR(&two, &first, &second);
+        assert_true(pnb__affinity_keep_process(&two));
+        assert_int_equal(pthread_setaffinity_np(neighbour, sizeof second, &second), 0);
+        atomic_store(&p.others, -1);
+        p.ms = 40;
+        pnb__pool_run(2, compute_somewhere, &p);
+        n_helped += atomic_load(&p.others) >= 0;
+        n_apart += atomic_load(&p.others) >= 0 && atomic_load(&p.others) != atomic_load(&p.callers);
+    }
+    atomic_store(&is_over, true);
+    pthread_join(neighbour, NULL);
+    assert_true(pnb__affinity_keep_process(&before));
+    assert_true(pnb__affinity_is_shared(&before));
+    assert_true(n_helped >= TRIES - 2);
+    assert_true(n_apart >= TRIES - 2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_part_once),         cmocka_unit_test(parts_run_at_once),
         cmocka_unit_test(parts_within_parts),      cmocka_unit_test(callers_share_it),
         cmocka_unit_test(those_who_wait_sleep),    cmocka_unit_test(children_work),
-        cmocka_unit_test(signals_are_the_callers),
+        cmocka_unit_test(signals_are_the_callers), cmocka_unit_test(threads_share_no_processor),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
