@@ -66,9 +66,10 @@ static const gemm_case plain = {.n_batch = 1, .act = PNB__IDENTITY, .alpha = 1};
 static void test_sizes(void **state)
 {
     (void)state;
-    static const size_t sizes[][3] = {{0, 5, 3},   {5, 0, 3},    {3, 4, 0},     {1, 1, 1},
-                                      {1, 33, 17}, {13, 31, 16}, {14, 32, 256}, {15, 33, 257},
-                                      {29, 65, 5}, {70, 400, 3}, {6, 16, 513},  {100, 7, 300}};
+    static const size_t sizes[][3] = {{0, 5, 3},   {5, 0, 3},     {3, 4, 0},     {1, 1, 1},
+                                      {1, 33, 17}, {13, 31, 16},  {14, 32, 256}, {15, 33, 257},
+                                      {29, 65, 5}, {70, 400, 3},  {6, 16, 513},  {100, 7, 300},
+                                      {2, 9, 768}, {15, 33, 769}, {6, 16, 1537}};
     for (size_t i = 0; i < PNB_COUNT(sizes); i++) {
         for (int t = 0; t < 4; t++) {
             gemm_case g = plain;
@@ -90,7 +91,7 @@ static void test_epilogue(void **state)
                                       PNB__QUICK_GELU, PNB__RELU, PNB__TANH};
     for (int bits = 0; bits < 32; bits++) {
         gemm_case g = plain;
-        g.m = 31, g.n = 45, g.k = 270, g.tb = true;
+        g.m = 31, g.n = 45, g.k = 780, g.tb = true;
         g.bias = bits & 1, g.scale = bits & 2, g.residual = bits & 4, g.pre = bits & 8;
         g.in_place = bits & 16;
         g.act = acts[bits % 6];
@@ -122,7 +123,7 @@ static void test_large(void **state)
     (void)state;
     for (int t = 0; t < 3; t++) {
         gemm_case g = plain;
-        g.m = 61, g.n = 801, g.k = 300;
+        g.m = 61, g.n = 801, g.k = 800;
         g.ta = t == 2, g.tb = t == 0;
         g.bias = g.residual = true;
         g.act = PNB__GELU;
@@ -136,7 +137,7 @@ static void test_tall(void **state)
     (void)state;
     for (int bits = 0; bits < 3; bits++) {
         gemm_case g = plain;
-        g.m = 300, g.n = 40, g.k = 300, g.pad = 1024 - g.n;
+        g.m = 300, g.n = 40, g.k = 800, g.pad = 1024 - g.n;
         g.bias = bits & 1;
         g.act = bits & 1 ? PNB__GELU : PNB__IDENTITY;
         g.beta = bits == 2; /* not with an epilogue */
@@ -145,7 +146,7 @@ static void test_tall(void **state)
 }
 
 /* Two factors of numbers, and a product of them with an activation. */
-enum { BITS_M = 45, BITS_N = 83, BITS_K = 300, BITS_FAR = 512 };
+enum { BITS_M = 45, BITS_N = 83, BITS_K = 800, BITS_FAR = 1024 };
 
 static pnb__gemm_args bits_product(float *a, size_t lda, float *b, float *c)
 {
@@ -276,8 +277,9 @@ static void check_stores(const pnb__kernels *k, const pnb_ctx *ctx, const pnb__g
 
 static void check_packed_sizes(const pnb__kernels *k, const pnb_ctx *ctx)
 {
-    static const size_t sizes[][3] = {{1, 1, 1},      {2, 33, 17},    {15, 96, 256}, {29, 65, 257},
-                                      {61, 801, 300}, {198, 32, 768}, {14, 400, 513}};
+    static const size_t sizes[][3] = {{1, 1, 1},      {2, 33, 17},    {15, 96, 256},
+                                      {29, 65, 257},  {61, 801, 300}, {198, 32, 768},
+                                      {14, 400, 800}, {3, 65, 1537}};
     for (size_t i = 0; i < PNB_COUNT(sizes); i++) {
         size_t m = sizes[i][0], n = sizes[i][1], depth = sizes[i][2];
         size_t n_values = (n + 3) * (depth + 3);

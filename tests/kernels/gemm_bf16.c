@@ -73,7 +73,8 @@ static void test_sizes(void **state)
     (void)state;
     static const size_t sizes[][3] = {{1, 1, 1},    {2, 33, 17},  {15, 96, 256}, {29, 65, 257},
                                       {61, 70, 3},  {13, 47, 64}, {33, 31, 130}, {28, 64, 34},
-                                      {1, 37, 264}, {2, 5, 8},    {3, 70, 512},  {4, 64, 56}};
+                                      {1, 37, 264}, {2, 5, 8},    {3, 70, 512},  {4, 64, 56},
+                                      {3, 33, 769}};
     for (size_t i = 0; i < PNB_COUNT(sizes); i++) {
         product p = make_product(sizes[i][0], sizes[i][1], sizes[i][2]);
         for (int c = 0; c < 4; c++) {
