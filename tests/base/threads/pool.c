@@ -250,8 +250,8 @@ static cpu_set_t only(size_t processor)
 }
 
 /* The caller's and the pool's thread are driven together onto one processor while something else
- * computes on the other: at the next job the pool's goes there. Left to the system, most parts begin
- * where the caller computes. */
+ * computes on the other: at the next job the pool's goes there. Left to the system, most parts
+ * begin where the caller computes. */
 static void threads_share_no_processor(void **state)
 {
     (void)state;
